@@ -1,0 +1,54 @@
+"""Names and shapes of the arrays that cross module borders, and the two small values made of them."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Image: TypeAlias = NDArray[np.uint8]
+"""Decoded pixels, upright: (height, width, 3) in BGR."""
+
+ProbabilityMap: TypeAlias = NDArray[np.uint8]
+"""Probability of text per pixel of the detector's input: (height, width), `round(255 p)`.
+
+Rounded, not cut: 0.3, the usual binarize threshold, is 76.5 and falls exactly between two values, so the rounded map
+binarizes like the original one.
+"""
+
+Quad: TypeAlias = NDArray[np.float32]
+"""Four corners in pixels of the image: (4, 2) of (x, y), clockwise from the top-left corner of the text."""
+
+Crop: TypeAlias = NDArray[np.uint8]
+"""One upright line, as high as the recogniser reads: (line_height, width, 3) in BGR, not padded."""
+
+Rows: TypeAlias = NDArray[np.uint8]
+"""Lines of one bucket, padded: (rows, line_height, bucket_width, 3) in BGR."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineSteps:
+    """What the recogniser says of one line, step by step from left to right.
+
+    Attributes:
+        class_index: int32 (steps,), the most probable class of each step; 0 is the blank.
+        probability: float32 (steps,), its probability.
+        space_probability: float32 (steps,), the probability of the space.
+    """
+
+    class_index: NDArray[np.int32]
+    probability: NDArray[np.float32]
+    space_probability: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class RowSteps:
+    """What the recogniser says of the rows of one chunk; as `LineSteps`, with (rows, steps) for (steps,)."""
+
+    class_index: NDArray[np.int32]
+    probability: NDArray[np.float32]
+    space_probability: NDArray[np.float32]
+
+    def line(self, row: int) -> LineSteps:
+        """The steps of one row."""
+        return LineSteps(self.class_index[row], self.probability[row], self.space_probability[row])

@@ -1,0 +1,54 @@
+"""Running things side by side: tasks with one owner, and CPU work off the event loop."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Self, TypeVar
+
+import cv2
+
+T = TypeVar("T")
+
+
+async def gather_all(awaitables: Iterable[Awaitable[T]]) -> list[T]:
+    """Results in order. The first failure cancels the rest, waits for them to end, and is raised with its cause."""
+    tasks = [asyncio.ensure_future(awaitable) for awaitable in awaitables]
+    try:
+        return await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
+
+
+class CpuPool:
+    """Threads for decoding, post-processing and cropping; OpenCV and NumPy release the interpreter's lock there.
+
+    One thread per core, and OpenCV's own threads off: parallelism comes from requests, not from within one.
+    """
+
+    def __init__(self, threads: int | None = None) -> None:
+        self.threads = threads or os.cpu_count() or 1
+        cv2.setNumThreads(1)
+        self._executor = ThreadPoolExecutor(self.threads, thread_name_prefix="cpu")
+        self.busy = 0
+
+    async def run(self, function: Callable[..., T], *args: Any) -> T:
+        """Call `function(*args)` on a thread of the pool."""
+        self.busy += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._executor, function, *args)
+        finally:
+            self.busy -= 1
+
+    def close(self) -> None:
+        """Drop what is queued and let what is running end."""
+        self._executor.shutdown(wait=False, cancel_futures=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,71 @@
+"""What a caller may choose for one page. Defaults and their reasons live here and nowhere else.
+
+The figures behind the defaults stand in docs/accuracy.md.
+"""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class DetectionOptions:
+    """How text regions are found.
+
+    Attributes:
+        limit_side: the longer side is scaled down to this many pixels before detection.
+        min_side: a shorter side below this is scaled up to it, by `max_upscale` at most.
+        max_upscale: how far a small image may be scaled up.
+        binarize_threshold: pixels at or above this probability are text.
+        box_threshold: regions whose mean probability is below this are dropped.
+        unclip_ratio: how far a reported quad grows from the shrunken text kernel (DB paper, section 3.4).
+        crop_unclip_ratio: how far the crop that is read grows; wider than the report, because the recogniser was
+            trained on such crops.
+        max_regions: more regions than this are cut, lowest scores first, with a warning.
+    """
+
+    limit_side: int = 2000
+    min_side: int = 736
+    max_upscale: float = 2.0
+    binarize_threshold: float = 0.3
+    box_threshold: float = 0.45
+    unclip_ratio: float = 1.2
+    crop_unclip_ratio: float = 1.6
+    max_regions: int = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class RecognitionOptions:
+    """How lines are read.
+
+    Attributes:
+        min_score: lines that score below this are left out of the page.
+        reread: read doubtful lines a second time turned, and tall ones also as they stand.
+        doubtful_score: below this score a line is doubtful.
+        reread_gain: a second reading must score this much better to win.
+        tall_ratio: a crop at least this many times as high as wide is tall.
+        space_probability: a space that the model gave at least this probability, between two ASCII letters or
+            digits, is put back.
+    """
+
+    min_score: float = 0.5
+    reread: bool = True
+    doubtful_score: float = 0.85
+    reread_gain: float = 0.1
+    tall_ratio: float = 1.5
+    space_probability: float = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class PageOptions:
+    """Everything a caller may choose for one page.
+
+    Attributes:
+        detect: find lines; if off, the whole image is read as one line.
+        recognize: read lines; if off, only regions are returned.
+        detection: how regions are found.
+        recognition: how lines are read.
+    """
+
+    detect: bool = True
+    recognize: bool = True
+    detection: DetectionOptions = field(default_factory=DetectionOptions)
+    recognition: RecognitionOptions = field(default_factory=RecognitionOptions)
