@@ -4,11 +4,12 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar, TypeVarTuple
 
 import cv2
 
 T = TypeVar("T")
+Arguments = TypeVarTuple("Arguments")
 
 
 async def gather_all(awaitables: Iterable[Awaitable[T]]) -> list[T]:
@@ -35,7 +36,7 @@ class CpuPool:
         self._executor = ThreadPoolExecutor(self.threads, thread_name_prefix="cpu")
         self.busy = 0
 
-    async def run(self, function: Callable[..., T], *args: Any) -> T:
+    async def run(self, function: Callable[[*Arguments], T], *args: *Arguments) -> T:
         """Call `function(*args)` on a thread of the pool."""
         self.busy += 1
         try:

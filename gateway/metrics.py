@@ -12,14 +12,35 @@ from prometheus_client import Counter, Gauge, Histogram
 
 from gateway.errors import OcrError
 
-LATENCY_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 30, 60)
+LATENCY_BUCKETS_S = (
+    0.005,
+    0.01,
+    0.025,
+    0.05,
+    0.075,
+    0.1,
+    0.15,
+    0.2,
+    0.3,
+    0.5,
+    0.75,
+    1,
+    2.5,
+    5,
+    7.5,
+    10,
+    30,
+    60,
+)
 """OpenTelemetry's list for HTTP, with the target's 200 ms as an edge and a longer tail for CPU machines."""
 
 ROWS_BUCKETS = (1, 2, 4, 8, 16, 32, 64)
 
 REQUESTS = Counter("ocr_http_requests_total", "Requests answered.", ("route", "method", "status"))
 REQUEST_SECONDS = Histogram(
-    "ocr_http_request_duration_seconds", "From the first byte of a request to the last of its answer.", ("route",),
+    "ocr_http_request_duration_seconds",
+    "From the first byte of a request to the last of its answer.",
+    ("route",),
     buckets=LATENCY_BUCKETS_S,
 )
 REQUESTS_IN_FLIGHT = Gauge("ocr_http_requests_in_flight", "Requests being answered.")
@@ -33,16 +54,20 @@ WARNINGS = Counter("ocr_warnings_total", "Warnings given with pages.", ("code",)
 
 CALLS = Counter("ocr_backend_calls_total", "Calls to the inference server by outcome.", ("model", "outcome"))
 CALL_SECONDS = Histogram(
-    "ocr_backend_call_duration_seconds", "Time of a call to the inference server.", ("model",),
+    "ocr_backend_call_duration_seconds",
+    "Time of a call to the inference server.",
+    ("model",),
     buckets=LATENCY_BUCKETS_S,
 )
 CALLS_IN_FLIGHT = Gauge("ocr_backend_calls_in_flight", "Calls to the inference server under way.", ("model",))
 WIRE_BYTES = Counter(
-    "ocr_backend_wire_bytes_total", "Size of the messages exchanged with the inference server.",
+    "ocr_backend_wire_bytes_total",
+    "Size of the messages exchanged with the inference server.",
     ("model", "direction"),
 )
 CHUNK_ROWS = Histogram(
-    "ocr_chunk_rows", "Lines in one recognition call, without rows added to reach a fixed count.",
+    "ocr_chunk_rows",
+    "Lines in one recognition call, without rows added to reach a fixed count.",
     buckets=ROWS_BUCKETS,
 )
 CHUNKS = Counter("ocr_chunks_total", "Recognition calls by bucket width.", ("bucket",))

@@ -1,7 +1,7 @@
 """What the served models take and give, read from their Triton configurations.
 
-A repository holds either one model for any shape, or one model per shape (GPUs: see docs/models.md). Both are one table:
-`place` finds the model that serves a shape. Everything the gateway must know about a model set travels in the models'
+A repository holds either one model for any shape, or one model per shape (GPUs: see docs/models.md). Both are one
+table: `place` finds the model that serves a shape. Everything the gateway must know about a model set travels in the models'
 configurations, so that gateway and models can't disagree: the charset, the buckets, the normalisation.
 """
 
