@@ -1,11 +1,38 @@
-"""What the served models take and give, read from their Triton configurations.
+"""What the served models take and give.
 
-A repository holds either one model for any shape, or one model per shape (GPUs: see docs/models.md). Both are one
-table: `place` finds the model that serves a shape. Everything the gateway must know about a model set travels in the models'
+A repository holds either one model for any shape, or one model per shape (GPUs: see docs/models.md). Both are one table:
+`place` finds the model that serves a shape. Everything the gateway must know about a model set travels in the models'
 configurations, so that gateway and models can't disagree: the charset, the buckets, the normalisation.
+`gateway.inference.configs` reads it.
 """
 
 from dataclasses import dataclass
+from typing import TypeAlias
+
+from gateway.errors import ContractError
+
+
+@dataclass(frozen=True, slots=True)
+class EditedGraph:
+    """A graph edited by the builder: uint8 NHWC in; top-1 classes, or a uint8 map, out. Its tensors' names are fixed."""
+
+
+@dataclass(frozen=True, slots=True)
+class OriginalGraph:
+    """A graph as published: float32 NCHW in, float32 probabilities out.
+
+    Attributes:
+        input_name, output_name: of its tensors; every exporter has its own.
+        mean, scale: per channel in BGR order; the graph wants `(pixel - mean) * scale`.
+    """
+
+    input_name: str
+    output_name: str
+    mean: tuple[float, float, float]
+    scale: tuple[float, float, float]
+
+
+Graph: TypeAlias = EditedGraph | OriginalGraph
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +66,15 @@ class RecognitionModel:
     rows: int | None = None
     max_rows: int = 64
 
+    @property
+    def capacity(self) -> int:
+        """The most lines that one call can carry."""
+        return self.rows or self.max_rows
+
+    def serves(self, bucket_width: int) -> bool:
+        """Whether it takes lines of this bucket."""
+        return self.bucket_width in (None, bucket_width)
+
 
 @dataclass(frozen=True, slots=True)
 class DetectionContract:
@@ -47,19 +83,28 @@ class DetectionContract:
     Attributes:
         models: one for any shape, or one per shape.
         side_multiple: both sides of an input are multiples of this.
+        graph: how an image is laid out for these models.
     """
 
     models: tuple[DetectionModel, ...]
     side_multiple: int = 32
+    graph: Graph = EditedGraph()
 
     @property
     def shapes(self) -> tuple[tuple[int, int], ...] | None:
         """The closed set of (height, width), smallest area first; None when any shape is served."""
-        raise NotImplementedError
+        shapes = [model.shape for model in self.models if model.shape is not None]
+        if len(shapes) < len(self.models):
+            return None
+        return tuple(sorted(shapes, key=lambda shape: (shape[0] * shape[1], shape)))
 
     def place(self, height: int, width: int) -> DetectionModel:
         """The model that serves this very shape; ContractError if none does."""
-        raise NotImplementedError
+        fits = [model for model in self.models if model.shape in (None, (height, width))]
+        if not fits or height % self.side_multiple or width % self.side_multiple:
+            served = self.shapes or f"all multiples of {self.side_multiple}"
+            raise ContractError(f"no model detects text in {height}x{width} pixels; served shapes: {served}")
+        return max(fits, key=lambda model: model.shape is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,21 +115,34 @@ class RecognitionContract:
         models: one for any shape, or one per (bucket, rows).
         line_height: rows of pixels in a line.
         buckets: the widths that lines are padded to, ascending.
-        charset: text of each class; class 0 is the blank and has none.
+        charset: text of each class, so that `charset[class_index]` is a step's text; class 0 is the blank, and empty.
+        graph: how rows are laid out for these models.
     """
 
     models: tuple[RecognitionModel, ...]
     line_height: int
     buckets: tuple[int, ...]
     charset: tuple[str, ...]
+    graph: Graph = EditedGraph()
 
     def max_rows(self, bucket_width: int) -> int:
-        """The most rows that one call with this bucket may carry."""
-        raise NotImplementedError
+        """The most rows that one call with this bucket may carry; 0 for a bucket that is not served."""
+        return max((model.capacity for model in self._serving(bucket_width)), default=0)
 
     def place(self, bucket_width: int, rows: int) -> RecognitionModel:
-        """The model that serves this bucket with at least this many rows; ContractError if none does."""
-        raise NotImplementedError
+        """The tightest model that serves this bucket with at least this many rows; ContractError if none does."""
+        fits = [model for model in self._serving(bucket_width) if 0 < rows <= model.capacity]
+        if not fits:
+            raise ContractError(
+                f"no model reads {rows} rows of {bucket_width} pixels; served buckets: {self.buckets}, "
+                f"rows of this one: up to {self.max_rows(bucket_width)}"
+            )
+        return min(fits, key=lambda model: model.rows or rows)
+
+    def _serving(self, bucket_width: int) -> list[RecognitionModel]:
+        if bucket_width not in self.buckets:
+            return []
+        return [model for model in self.models if model.serves(bucket_width)]
 
 
 @dataclass(frozen=True, slots=True)
