@@ -17,7 +17,8 @@
     │   ├── OutOfMemory         it ran out of memory
     │   ├── InferenceFailed     the model failed for another reason
     │   └── UnexpectedOutput    the answer does not fit the contract
-    └── ContractError           models and gateway disagree; raised when the models are read, not by requests
+    ├── ContractError           models and gateway disagree; raised when the models are read, not by requests
+    └── SettingsError           a setting is unknown or out of range; raised at start
 
 Domain errors know nothing of HTTP: `gateway.web.problems` holds the one table from `code` to status.
 """
@@ -148,3 +149,9 @@ class ContractError(OcrError):
     """The served models do not fit together or do not fit the gateway."""
 
     code = "contract_broken"
+
+
+class SettingsError(OcrError):
+    """A setting is unknown or out of range."""
+
+    code = "bad_settings"

@@ -1,0 +1,48 @@
+# The two commands are `make serve` and `make test`; the rest is for whoever changes the code.
+PYTHON ?= python3
+PORT ?= 8080
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help serve test check format e2e accuracy lock clean
+
+help: ## show this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
+
+serve: $(STAMP) ## set everything up, then serve on http://127.0.0.1:$(PORT) (ARGS="--backend embedded" for no Triton)
+	@$(BIN)/ocr-gateway serve --port $(PORT) $(ARGS)
+
+test: $(STAMP) check ## everything CI runs: style, types, layers, unit and end-to-end tests on a real Triton
+	@$(BIN)/python -m pytest
+
+check: $(STAMP) ## style, types and layers
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: $(STAMP) ## format and mend what can be mended
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+e2e: $(STAMP) ## only the tests on a real Triton
+	@$(BIN)/python -m pytest -m e2e
+
+accuracy: $(STAMP) ## the gateway beside rapidocr on the labelled corpus; writes docs/accuracy.md (10 minutes)
+	@$(BIN)/python -m loadtest.accuracy
+
+lock: ## write the lock files anew (needs uv)
+	@cd requirements && ./lock
+
+clean: ## remove environments, models and caches
+	rm -rf $(VENV) .local results .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+
+$(STAMP): requirements/dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or newer is needed, '$(PYTHON)' is $$($(PYTHON) -V 2>&1); try: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
+	@echo "installing the gateway into $(VENV) (a minute, once)"
+	@$(PYTHON) -m venv $(VENV) || { echo "no virtual environment could be made; on Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements/dev.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@

@@ -1,0 +1,77 @@
+"""Settings of the gateway process, from `OCR_*` environment variables. docs/configuration.md describes each."""
+
+import os
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from gateway.errors import SettingsError
+
+PREFIX = "OCR_"
+
+
+class Settings(BaseSettings):
+    """Everything an operator may choose; one variable each, `OCR_` and the name in capitals."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True)
+
+    host: str = Field("127.0.0.1", description="Address the gateway listens on.")
+    port: int = Field(8080, ge=1, le=65535, description="Port the gateway listens on.")
+    backend: Literal["triton", "embedded"] = Field(
+        "triton",
+        description="Where the models run: a Triton server, or ONNX Runtime in the gateway's own process.",
+    )
+    triton_address: str = Field("127.0.0.1:8001", description="Triton's gRPC address, `host:port`.")
+    detection_model: str = Field("text_detection", description="Name, or name prefix, of the detection model(s).")
+    recognition_model: str = Field("text_recognition", description="Name, or name prefix, of the recognition model(s).")
+    model_repository: Path = Field(
+        Path(".local/models/ppocrv6-small-any-top1"),
+        description="Model repository that the embedded backend loads. Triton has its own setting for this.",
+    )
+    embedded_threads: int = Field(
+        0, ge=0, description="ONNX Runtime threads per model, embedded only. 0: one per core."
+    )
+    max_body_bytes: int = Field(20_000_000, ge=1, description="Largest request body, bytes.")
+    max_pixels: int = Field(50_000_000, ge=1, description="Most pixels an image may declare.")
+    max_side: int = Field(12_000, ge=1, description="Longest side an image may declare, pixels.")
+    timeout_s: float = Field(30.0, gt=0, description="A request's deadline when it does not ask for one, seconds.")
+    max_timeout_s: float = Field(120.0, gt=0, description="The longest deadline a request may ask for, seconds.")
+    max_chunk_pixels: int = Field(
+        32 * 48 * 320,
+        ge=1,
+        description="Padded area of one recognition call, pixels: rows x line height x bucket width. "
+        "It bounds the memory of the inference server. A single row is always sent.",
+    )
+    detection_calls: int = Field(2, ge=1, description="Detection calls under way at once.")
+    recognition_calls: int = Field(
+        2, ge=1, description="Recognition calls under way at once: one that runs and one that waits for each instance."
+    )
+    cpu_threads: int = Field(0, ge=0, description="Threads for decoding and post-processing. 0: one per core.")
+    canary_interval_s: float = Field(5.0, gt=0, description="Time between readings of the known picture, seconds.")
+    canary_timeout_s: float = Field(5.0, gt=0, description="Deadline of a reading of the known picture, seconds.")
+    drain_timeout_s: float = Field(
+        130.0, gt=0, description="How long requests in flight may go on after SIGTERM, seconds; above max_timeout_s."
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="Least severity that is logged."
+    )
+    log_format: Literal["json", "text"] = Field("json", description="JSON lines, or text for reading at a terminal.")
+
+    @classmethod
+    def read(cls) -> Self:
+        """Settings from the environment.
+
+        Raises:
+            SettingsError: a variable with the prefix that is no setting (a misspelt limit must not be silent), or a
+                value out of its range.
+        """
+        known = {(PREFIX + name).upper() for name in cls.model_fields}
+        unknown = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known)
+        if unknown:
+            raise SettingsError(f"unknown setting {', '.join(unknown)}; the settings are in docs/configuration.md")
+        try:
+            return cls()
+        except ValueError as error:
+            raise SettingsError(f"bad setting: {error}") from error

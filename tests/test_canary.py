@@ -1,0 +1,68 @@
+import time
+
+import pytest
+
+from gateway.canary import KNOWN_PICTURE, KNOWN_TEXT, Canary
+from gateway.errors import BackendUnavailable, InferenceTimeout
+
+
+class Reader:
+    """Reads whatever the test wants next: a text, or an error to raise."""
+
+    def __init__(self, *outcomes):
+        self.outcomes = list(outcomes)
+        self.last_answer_at = 0.0
+
+    async def read_text(self, data, timeout_s):
+        assert data == KNOWN_PICTURE
+        outcome = self.outcomes.pop(0)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+
+def canary_of(reader, interval_s=60.0):
+    return Canary(reader.read_text, lambda: reader.last_answer_at, interval_s=interval_s, timeout_s=1.0)
+
+
+async def test_before_the_first_reading_the_service_is_not_ready():
+    canary = canary_of(Reader())
+    assert not canary.ready
+    assert "not been read yet" in canary.reason
+
+
+async def test_the_right_text_makes_the_service_ready():
+    canary = canary_of(Reader(KNOWN_TEXT))
+    await canary.check()
+    assert canary.ready
+    assert canary.reason == ""
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason"),
+    [("Unknown", "read as 'Unknown'"), (BackendUnavailable("refused"), "backend_unavailable: refused")],
+)
+async def test_a_wrong_text_or_an_error_says_why_it_is_not_ready(outcome, reason):
+    canary = canary_of(Reader(KNOWN_TEXT, outcome))
+    await canary.check()
+    await canary.check()
+    assert not canary.ready
+    assert reason in canary.reason
+
+
+async def test_a_late_reading_while_other_calls_are_answered_is_load_and_no_fault():
+    reader = Reader(KNOWN_TEXT, InferenceTimeout("late"), InferenceTimeout("late"))
+    canary = canary_of(reader)
+    await canary.check()
+    reader.last_answer_at = time.monotonic() + 1
+    await canary.check()
+    assert canary.ready
+    reader.last_answer_at = 0.0
+    await canary.check()
+    assert not canary.ready
+
+
+async def test_a_reading_that_is_long_ago_does_not_count():
+    canary = canary_of(Reader(KNOWN_TEXT), interval_s=-1.0)
+    await canary.check()
+    assert "has not been tried" in canary.reason

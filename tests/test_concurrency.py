@@ -1,0 +1,64 @@
+import asyncio
+import threading
+
+import pytest
+
+from gateway.concurrency import CpuPool, gather_all
+
+
+async def value(result, delay_s=0.0):
+    await asyncio.sleep(delay_s)
+    return result
+
+
+@pytest.mark.parametrize("values", [[], [1], [3, 1, 2]])
+async def test_results_come_in_the_order_of_the_awaitables(values):
+    assert await gather_all(value(v, delay_s=v / 1000) for v in values) == values
+
+
+async def test_the_first_failure_is_raised_with_its_cause_and_the_rest_is_cancelled():
+    cancelled = asyncio.Event()
+
+    async def slow():
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    async def failing():
+        await asyncio.sleep(0)
+        raise ValueError("outer") from KeyError("inner")
+
+    with pytest.raises(ValueError, match="outer") as raised:
+        await gather_all([slow(), failing()])
+    assert isinstance(raised.value.__cause__, KeyError)
+    assert cancelled.is_set()
+
+
+async def test_cancelling_the_owner_cancels_every_task():
+    ended = []
+
+    async def slow(name):
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.append(name)
+
+    owner = asyncio.ensure_future(gather_all([slow("a"), slow("b")]))
+    await asyncio.sleep(0.01)
+    owner.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await owner
+    assert sorted(ended) == ["a", "b"]
+
+
+async def test_the_pool_runs_off_the_event_loop_and_counts_what_is_busy():
+    release = threading.Event()
+    with CpuPool(threads=1) as pool:
+        task = asyncio.ensure_future(pool.run(release.wait, 10))
+        await asyncio.sleep(0)
+        assert pool.busy == 1
+        release.set()
+        assert await task
+        assert pool.busy == 0
