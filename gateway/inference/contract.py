@@ -1,12 +1,14 @@
 """What the served models take and give.
 
-A repository holds either one model for any shape, or one model per shape (GPUs: see docs/models.md). Both are one table:
-`place` finds the model that serves a shape. Everything the gateway must know about a model set travels in the models'
-configurations, so that gateway and models can't disagree: the charset, the buckets, the normalisation.
+A repository holds either one model for any shape, or one model per shape (GPUs: see docs/models.md). Both are one
+table: `place` finds the model that serves a shape. Everything the gateway must know about a model set travels in the
+models' configurations, so that gateway and models can't disagree: the charset, the buckets, the normalisation.
 `gateway.inference.configs` reads it.
+
+Two contracts are equal when they ask for the same arrays and mean the same classes: versions are left out of it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from gateway.errors import ContractError
@@ -14,7 +16,7 @@ from gateway.errors import ContractError
 
 @dataclass(frozen=True, slots=True)
 class EditedGraph:
-    """A graph edited by the builder: uint8 NHWC in; top-1 classes, or a uint8 map, out. Its tensors' names are fixed."""
+    """A graph edited by the builder: uint8 NHWC in, top-1 classes or a uint8 map out. Its tensors' names are fixed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class DetectionModel:
     """
 
     name: str
-    version: str
+    version: str = field(compare=False)
     shape: tuple[int, int] | None = None
 
 
@@ -61,7 +63,7 @@ class RecognitionModel:
     """
 
     name: str
-    version: str
+    version: str = field(compare=False)
     bucket_width: int | None = None
     rows: int | None = None
     max_rows: int = 64
