@@ -1,0 +1,71 @@
+"""The gRPC channel to Triton, with the arguments that decide how a hang, a restart or a large message turns out.
+
+`grpc.aio` with Triton's generated stub, and not `tritonclient.grpc.aio`: see docs/decisions/0005-the-generated-stub.md.
+Several servers will be another target and a service config here (round robin, outlier detection); callers won't see it.
+"""
+
+from dataclasses import dataclass
+
+import grpc
+from tritonclient.grpc.service_pb2_grpc import GRPCInferenceServiceStub
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelOptions:
+    """How the connection behaves. Not settings: the defaults were measured by injecting the faults.
+
+    Attributes:
+        keepalive_s: how long a connection with calls in flight may be silent before it is pinged.
+        ping_timeout_s: how long the answer to a ping may take; then the connection is dead.
+        connect_timeout_s: how long one try to connect may take.
+        first_backoff_s, max_backoff_s: pause between two tries to connect.
+    """
+
+    keepalive_s: float = 2.0
+    ping_timeout_s: float = 1.0
+    connect_timeout_s: float = 1.0
+    first_backoff_s: float = 0.1
+    max_backoff_s: float = 1.0
+
+    def arguments(self) -> tuple[tuple[str, int], ...]:
+        """The channel arguments, each for a reason."""
+        return (
+            # The gateway bounds images and chunks itself; gRPC's limit of 4 MB is below one original model's answer.
+            ("grpc.max_send_message_length", -1),
+            ("grpc.max_receive_message_length", -1),
+            # A stopped server keeps its connections. Without the ping timeout, keepalive alone does not notice.
+            ("grpc.keepalive_time_ms", _milliseconds(self.keepalive_s)),
+            ("grpc.keepalive_timeout_ms", _milliseconds(self.ping_timeout_s)),
+            ("grpc.http2.ping_timeout_ms", _milliseconds(self.ping_timeout_s)),
+            # gRPC's own backoff grows to two minutes: after an outage of 40 s, a server that was back stayed unused for
+            # 20 s. Its "minimum" is the time that one try may take.
+            ("grpc.initial_reconnect_backoff_ms", _milliseconds(self.first_backoff_s)),
+            ("grpc.min_reconnect_backoff_ms", _milliseconds(self.connect_timeout_s)),
+            ("grpc.max_reconnect_backoff_ms", _milliseconds(self.max_backoff_s)),
+            # Channels to one address share a connection and its backoff by default, even with one that was closed.
+            ("grpc.use_local_subchannel_pool", 1),
+            # http_proxy in the environment is for the outside world.
+            ("grpc.enable_http_proxy", 0),
+        )
+
+
+class TritonConnection:
+    """A channel to Triton and the stub that calls through it; to be opened on a running event loop.
+
+    Attributes:
+        stub: one callable per RPC; each call needs a `timeout`, gRPC's default is for ever.
+    """
+
+    def __init__(self, address: str, options: ChannelOptions | None = None) -> None:
+        """Connects on the first call, not now."""
+        arguments = (options or ChannelOptions()).arguments()
+        self._channel = grpc.aio.insecure_channel(address, arguments)
+        self.stub = GRPCInferenceServiceStub(self._channel)
+
+    async def close(self) -> None:
+        """Cancel the calls in flight and disconnect."""
+        await self._channel.close()
+
+
+def _milliseconds(seconds: float) -> int:
+    return round(1000 * seconds)
