@@ -40,7 +40,7 @@ class Character:
     Attributes:
         text: usually one code point.
         score: probability, 0 to 1.
-        step: index of the recogniser's step that wrote it.
+        step: index of the recogniser's step that wrote it; the middle one of several.
         inferred: put there by a rule (a space the model nearly wrote), not by the most probable class.
     """
 
@@ -58,13 +58,13 @@ class Transcription:
         text: the characters, joined.
         score: mean probability of the characters that the model wrote; 0 for no text.
         characters: the characters with their steps, left to right.
-        steps: how many steps the line has; with `Character.step` this tells where in the crop a character stands.
+        steps: the width of the crop in steps: a character's middle stands at (step + 0.5) / steps of it.
     """
 
     text: str
     score: float
     characters: tuple[Character, ...] = ()
-    steps: int = 0
+    steps: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,566 @@
+import asyncio
+import time
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from prometheus_client import REGISTRY
+
+from gateway.arrays import RowSteps
+from gateway.deadline import Deadline
+from gateway.errors import BackendUnavailable, Draining, InferenceFailed, InferenceTimeout
+from gateway.inference.batcher import Batcher, BatchLimits
+from gateway.inference.contract import (
+    Contract,
+    DetectionContract,
+    DetectionModel,
+    RecognitionContract,
+    RecognitionModel,
+)
+
+LINE_HEIGHT = 8
+BUCKETS = (16, 32, 64)
+ANY_SHAPE = (RecognitionModel("recognition", "1"),)
+FIXED_ROWS = tuple(
+    RecognitionModel(f"recognition_{bucket}_{rows}", "1", bucket, rows) for bucket in BUCKETS for rows in (1, 4, 8)
+)
+
+
+class FakeBackend:
+    """Reads a line's first pixel, holds calls back while `gate` is shut, and remembers what it was sent."""
+
+    last_answer_at = 0.0
+
+    def __init__(self, models=ANY_SHAPE):
+        detection = DetectionContract((DetectionModel("detection", "1"),))
+        self.contract = Contract("fake", detection, RecognitionContract(models, LINE_HEIGHT, BUCKETS, ("", "a")))
+        self.chunks = []
+        self.timeouts = []
+        self.cancelled = 0
+        self.in_flight = 0
+        self.most_in_flight = 0
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.failing = {}
+        self.delays = iter(())
+
+    async def recognize(self, rows, *, timeout_s):
+        self.chunks.append(rows)
+        self.timeouts.append(timeout_s)
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        try:
+            await self._wait()
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        finally:
+            self.in_flight -= 1
+        return self._answer(rows)
+
+    async def _wait(self):
+        for _ in range(next(self.delays, 0)):
+            await asyncio.sleep(0)
+        await self.gate.wait()
+
+    def _answer(self, rows):
+        marks = marks_of(rows)
+        for mark in marks:
+            if mark in self.failing:
+                raise self.failing[mark]
+        class_index = np.repeat(np.array(marks, np.int32)[:, None], rows.shape[2] // 8, axis=1)
+        zeros = np.zeros(class_index.shape, np.float32)
+        return RowSteps(class_index, zeros, zeros)
+
+    async def detect(self, image, *, timeout_s):
+        raise NotImplementedError
+
+    async def close(self):
+        pass
+
+
+def marks_of(rows):
+    """The number that each row of a chunk carries; `line` wrote it there."""
+    return (rows[:, 0, 0].astype(np.int32) @ [1, 256, 65536]).tolist()
+
+
+def line(mark, width=16):
+    """A crop that carries a number."""
+    crop = np.zeros((LINE_HEIGHT, width, 3), np.uint8)
+    crop[:] = (mark % 256, mark // 256 % 256, mark // 65536)
+    return crop
+
+
+def lines(marks, width=16):
+    return [line(mark, width) for mark in marks]
+
+
+def read_marks(steps):
+    return [int(line_steps.class_index[0]) for line_steps in steps]
+
+
+def rows_of_pixels(rows, bucket=16):
+    return rows * LINE_HEIGHT * bucket
+
+
+def soon():
+    return Deadline.after(0.05)
+
+
+def later():
+    return Deadline.after(60)
+
+
+async def settle():
+    """Let everything run that can."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+def sample(name, **labels):
+    return REGISTRY.get_sample_value(name, labels) or 0.0
+
+
+@asynccontextmanager
+async def batcher_of(backend, *, rows=8, calls=1):
+    """A batcher; when the test is done nothing may wait in it."""
+    batcher = Batcher(backend, BatchLimits(max_chunk_pixels=rows_of_pixels(rows), calls_in_flight=calls))
+    yield batcher
+    await settle()
+    assert (len(batcher._queue), len(batcher._calls), len(batcher._owners)) == (0, 0, 0)
+    assert sample("ocr_batcher_queued_rows") == 0
+    assert backend.in_flight == 0
+
+
+def start(batcher, crops, deadline=None):
+    return asyncio.create_task(batcher.read(crops, deadline=deadline or later()))
+
+
+async def test_no_lines_need_no_call():
+    backend = FakeBackend()
+    async with batcher_of(backend) as batcher:
+        assert await batcher.read([], deadline=later()) == []
+    assert backend.chunks == []
+
+
+async def test_lines_come_back_in_their_order():
+    backend = FakeBackend()
+    async with batcher_of(backend) as batcher:
+        crops = [line(mark, width) for mark, width in enumerate([64, 5, 30, 16, 40, 1])]
+        assert read_marks(await batcher.read(crops, deadline=later())) == [0, 1, 2, 3, 4, 5]
+
+
+async def test_steps_cover_the_whole_bucket():
+    backend = FakeBackend()
+    async with batcher_of(backend) as batcher:
+        short, wide = await batcher.read([line(1, 5), line(2, 40)], deadline=later())
+    assert (len(short.class_index), len(wide.class_index)) == (2, 8)
+
+
+async def test_lines_are_padded_to_their_bucket():
+    backend = FakeBackend()
+    async with batcher_of(backend) as batcher:
+        await batcher.read([line(1, 5), line(2, 40)], deadline=later())
+    assert [chunk.shape for chunk in backend.chunks] == [(1, LINE_HEIGHT, 16, 3), (1, LINE_HEIGHT, 64, 3)]
+
+
+async def test_rows_added_for_a_model_of_fixed_rows_are_not_answered():
+    backend = FakeBackend(FIXED_ROWS)
+    async with batcher_of(backend) as batcher:
+        assert read_marks(await batcher.read(lines([1, 2]), deadline=later())) == [1, 2]
+    assert [len(chunk) for chunk in backend.chunks] == [4]
+
+
+async def test_a_chunk_with_its_added_rows_stays_within_its_pixels():
+    backend = FakeBackend(FIXED_ROWS)
+    async with batcher_of(backend, rows=7) as batcher:
+        await batcher.read(lines(range(10)), deadline=later())
+    assert [len(chunk) for chunk in backend.chunks] == [4, 4, 4]
+
+
+async def test_a_line_above_the_limit_travels_alone():
+    backend = FakeBackend()
+    async with batcher_of(backend, rows=1) as batcher:
+        await batcher.read(lines([1, 2], width=64), deadline=later())
+    assert [chunk.shape[0] for chunk in backend.chunks] == [1, 1]
+
+
+async def test_a_line_that_fits_no_bucket_is_refused_before_anything_is_sent():
+    backend = FakeBackend()
+    async with batcher_of(backend) as batcher:
+        with pytest.raises(ValueError, match="8x65 pixels does not fit"):
+            await batcher.read([line(1), line(2, 65)], deadline=later())
+    assert backend.chunks == []
+
+
+async def test_an_idle_batcher_sends_at_once():
+    backend = FakeBackend()
+    async with batcher_of(backend) as batcher:
+        task = start(batcher, lines([1]))
+        await asyncio.sleep(0)  # read() runs up to its wait
+        await asyncio.sleep(0)  # and its call starts
+        assert len(backend.chunks) == 1
+        await task
+
+
+async def test_all_lines_of_a_read_are_queued_before_the_first_is_sent():
+    backend = FakeBackend()
+    async with batcher_of(backend) as batcher:
+        await batcher.read(lines(range(8)), deadline=later())
+    assert [len(chunk) for chunk in backend.chunks] == [8]
+
+
+async def test_calls_in_flight_are_bounded():
+    backend = FakeBackend()
+    backend.gate.clear()
+    async with batcher_of(backend, rows=1, calls=3) as batcher:
+        page = start(batcher, lines(range(10)))
+        await settle()
+        assert backend.in_flight == 3
+        backend.gate.set()
+        await page
+    assert backend.most_in_flight == 3
+
+
+async def test_rows_gather_while_the_calls_are_under_way():
+    backend = FakeBackend()
+    backend.gate.clear()
+    async with batcher_of(backend) as batcher:
+        tasks = [start(batcher, lines([mark])) for mark in range(6)]
+        await settle()
+        backend.gate.set()
+        await asyncio.gather(*tasks)
+    assert [marks_of(chunk) for chunk in backend.chunks] == [[0], [1, 2, 3, 4, 5]]
+
+
+async def test_a_large_page_does_not_hold_up_a_single_line():
+    backend = FakeBackend()
+    backend.gate.clear()
+    async with batcher_of(backend, rows=4) as batcher:
+        page = start(batcher, lines(range(1000)))
+        await settle()
+        single = start(batcher, lines([5000]))
+        await settle()
+        backend.gate.set()
+        await single
+        assert not page.done()
+        assert 5000 in marks_of(backend.chunks[1])
+        await page
+
+
+async def test_a_full_bucket_does_not_hold_up_another():
+    backend = FakeBackend()
+    backend.gate.clear()
+    async with batcher_of(backend, rows=4) as batcher:
+        page = start(batcher, lines(range(100)))
+        wide = start(batcher, lines([500], width=64))
+        await settle()
+        backend.gate.set()
+        await asyncio.gather(page, wide)
+    assert [500] in [marks_of(chunk) for chunk in backend.chunks[:3]]
+
+
+async def test_answers_find_their_owners_whatever_order_calls_end_in():
+    backend = FakeBackend()
+    backend.delays = iter([9, 1, 7, 3, 5, 2, 8, 4, 6, 0])
+    async with batcher_of(backend, rows=2, calls=3) as batcher:
+        tasks = [start(batcher, lines(range(100 * owner, 100 * owner + 5))) for owner in range(4)]
+        answers = [read_marks(steps) for steps in await asyncio.gather(*tasks)]
+    assert answers == [list(range(100 * owner, 100 * owner + 5)) for owner in range(4)]
+
+
+async def test_a_chunk_has_the_time_of_its_most_patient_owner():
+    backend = FakeBackend()
+    backend.gate.clear()
+    async with batcher_of(backend) as batcher:
+        first = start(batcher, lines([0]), Deadline.after(7))
+        await settle()
+        tasks = [start(batcher, lines([mark]), Deadline.after(10 * mark)) for mark in (1, 3, 2)]
+        await settle()
+        backend.gate.set()
+        await asyncio.gather(first, *tasks)
+    assert [round(timeout_s) for timeout_s in backend.timeouts] == [7, 30]
+
+
+async def test_an_owner_out_of_time_gets_an_error_that_says_how_far_it_came():
+    backend = FakeBackend()
+    async with batcher_of(backend, rows=2) as batcher:
+        backend.delays = iter([0, 10_000_000])
+        with pytest.raises(InferenceTimeout, match=r"3 of 5 lines were still unread after 0\.\d s"):
+            await batcher.read(lines(range(5)), deadline=soon())
+
+
+async def test_a_deadline_that_has_passed_sends_nothing():
+    backend = FakeBackend()
+    async with batcher_of(backend) as batcher:
+        with pytest.raises(InferenceTimeout, match="1 of 1 lines were still unread"):
+            await batcher.read(lines([1]), deadline=Deadline.after(0))
+    assert backend.chunks == []
+
+
+async def test_an_impatient_owner_leaves_the_others_alone():
+    backend = FakeBackend()
+    backend.gate.clear()
+    async with batcher_of(backend) as batcher:
+        busy = start(batcher, lines([0]))
+        await settle()
+        impatient, patient = start(batcher, lines([1]), soon()), start(batcher, lines([2]))
+        with pytest.raises(InferenceTimeout):
+            await impatient
+        backend.gate.set()
+        assert read_marks(await patient) == [2]
+        await busy
+
+
+async def test_rows_of_an_owner_that_has_gone_are_dropped_and_counted():
+    backend = FakeBackend()
+    backend.gate.clear()
+    dropped = sample("ocr_batcher_dropped_rows_total")
+    async with batcher_of(backend) as batcher:
+        busy = start(batcher, lines([0]))
+        await settle()
+        gone = start(batcher, lines([1, 2, 3]))
+        await settle()
+        assert sample("ocr_batcher_queued_rows") == 3
+        gone.cancel()
+        await asyncio.wait([gone])
+        assert gone.cancelled()
+        assert sample("ocr_batcher_queued_rows") == 0
+        backend.gate.set()
+        await busy
+    assert [marks_of(chunk) for chunk in backend.chunks] == [[0]]
+    assert sample("ocr_batcher_dropped_rows_total") == dropped + 3
+
+
+async def test_rows_out_of_time_are_not_sent_even_if_the_event_loop_is_late():
+    backend = FakeBackend()
+    backend.gate.clear()
+    async with batcher_of(backend) as batcher:
+        busy = start(batcher, lines([0]))
+        await settle()
+        late, patient = start(batcher, lines([1]), Deadline.after(0.01)), start(batcher, lines([2]))
+        await settle()
+        time.sleep(0.02)  # noqa: ASYNC251 - the loop is blocked on purpose
+        backend.gate.set()
+        await asyncio.gather(busy, patient)
+        with pytest.raises(InferenceTimeout):
+            await late
+    assert [marks_of(chunk) for chunk in backend.chunks] == [[0], [2]]
+
+
+async def test_a_call_that_nobody_waits_for_is_cancelled_and_its_slot_is_freed():
+    backend = FakeBackend()
+    backend.gate.clear()
+    cancelled = sample("ocr_backend_calls_cancelled_total")
+    async with batcher_of(backend) as batcher:
+        gone = start(batcher, lines([1]))
+        await settle()
+        waiting = start(batcher, lines([2]))
+        gone.cancel()
+        await settle()
+        assert backend.cancelled == 1
+        assert marks_of(backend.chunks[1]) == [2]
+        backend.gate.set()
+        await waiting
+    assert sample("ocr_backend_calls_cancelled_total") == cancelled + 1
+
+
+async def test_a_call_that_somebody_still_waits_for_goes_on():
+    backend = FakeBackend()
+    backend.gate.clear()
+    async with batcher_of(backend) as batcher:
+        busy = start(batcher, lines([0]))
+        await settle()
+        gone, waiting = start(batcher, lines([1])), start(batcher, lines([2]))
+        await settle()
+        busy.cancel()
+        await settle()
+        assert marks_of(backend.chunks[1]) == [1, 2]
+        gone.cancel()
+        await settle()
+        backend.gate.set()
+        assert read_marks(await waiting) == [2]
+    assert backend.cancelled == 1
+
+
+async def test_a_failed_call_fails_its_owners_with_its_very_error():
+    backend = FakeBackend()
+    cause = RuntimeError("CUDA error")
+    error = InferenceFailed("the model failed")
+    error.__cause__ = cause
+    backend.failing = {1: error}
+    async with batcher_of(backend) as batcher:
+        with pytest.raises(InferenceFailed) as raised:
+            await batcher.read(lines([0, 1, 2]), deadline=later())
+    assert raised.value is error
+    assert raised.value.__cause__ is cause
+
+
+async def test_a_failed_call_leaves_other_calls_alone():
+    backend = FakeBackend()
+    backend.failing = {1: InferenceFailed("the model failed")}
+    async with batcher_of(backend, calls=2) as batcher:
+        failing, well = start(batcher, lines([1])), start(batcher, lines([2], width=64))
+        assert read_marks(await well) == [2]
+        with pytest.raises(InferenceFailed):
+            await failing
+
+
+async def test_a_failed_owner_sends_no_more_rows():
+    backend = FakeBackend()
+    backend.failing = {0: InferenceFailed("the model failed")}
+    async with batcher_of(backend, rows=1) as batcher:
+        with pytest.raises(InferenceFailed):
+            await batcher.read(lines(range(5)), deadline=later())
+    assert len(backend.chunks) == 1
+
+
+async def test_a_failure_that_is_none_of_ours_reaches_its_owners_too():
+    backend = FakeBackend()
+    backend.failing = {0: ZeroDivisionError("a bug")}
+    async with batcher_of(backend) as batcher:
+        with pytest.raises(ZeroDivisionError):
+            await batcher.read(lines([0]), deadline=later())
+
+
+async def test_an_answer_with_too_few_rows_fails_its_owners():
+    backend = FakeBackend()
+    answer = backend._answer
+    backend._answer = lambda rows: answer(rows[:1])
+    async with batcher_of(backend) as batcher:
+        with pytest.raises(IndexError):
+            await batcher.read(lines([0, 1]), deadline=later())
+
+
+async def test_a_call_cancelled_from_outside_does_not_leave_its_owners_waiting():
+    backend = FakeBackend()
+    backend.failing = {0: asyncio.CancelledError()}
+    async with batcher_of(backend) as batcher:
+        with pytest.raises(BackendUnavailable, match="was cancelled"):
+            await batcher.read(lines([0]), deadline=later())
+
+
+async def test_closing_fails_what_waits_and_ends_what_is_under_way():
+    backend = FakeBackend()
+    backend.gate.clear()
+    async with batcher_of(backend, rows=1) as batcher:
+        tasks = [start(batcher, lines([mark])) for mark in range(3)]
+        await settle()
+        await batcher.close()
+        assert backend.in_flight == 0
+        errors = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [type(error) for error in errors] == [Draining] * 3
+    assert len(backend.chunks) == 1
+
+
+async def test_a_closed_batcher_takes_nothing():
+    backend = FakeBackend()
+    async with batcher_of(backend) as batcher:
+        await batcher.close()
+        with pytest.raises(Draining):
+            await batcher.read(lines([1]), deadline=later())
+
+
+async def test_a_call_does_not_run_in_the_context_of_a_single_request():
+    backend = FakeBackend()
+    names = []
+    wait = backend._wait
+    request_id = ContextVar("request_id", default=None)
+
+    async def spy():
+        names.append(request_id.get())
+        await wait()
+
+    backend._wait = spy
+    async with batcher_of(backend) as batcher:
+        request_id.set("one of many")
+        await batcher.read(lines([1]), deadline=later())
+    assert names == [None]
+
+
+async def test_chunks_and_their_waste_are_counted():
+    backend = FakeBackend(FIXED_ROWS)
+    names = ("ocr_chunk_rows_sum", "ocr_line_pixels_total", "ocr_padded_pixels_total", "ocr_batcher_wait_seconds_count")
+    before = [sample(name) for name in names]
+    chunks = sample("ocr_chunks_total", bucket="32")
+    async with batcher_of(backend) as batcher:
+        await batcher.read(lines([1, 2], width=20), deadline=later())
+    assert [sample(name) - was for name, was in zip(names, before, strict=True)] == [
+        2,
+        2 * 20 * LINE_HEIGHT,
+        4 * 32 * LINE_HEIGHT,
+        2,
+    ]
+    assert sample("ocr_chunks_total", bucket="32") == chunks + 1
+
+
+GREY = marks_of(np.full((1, 1, 1, 3), 128, np.uint8))[0]
+OWNERS = st.lists(st.lists(st.integers(1, BUCKETS[-1]), max_size=12), min_size=1, max_size=6)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    owners=OWNERS,
+    models=st.sampled_from([ANY_SHAPE, FIXED_ROWS]),
+    rows=st.integers(1, 12),
+    calls=st.integers(1, 4),
+    delays=st.lists(st.integers(0, 6), max_size=40),
+)
+def test_each_line_is_in_exactly_one_chunk_and_comes_back_to_its_owner(owners, models, rows, calls, delays):
+    count = sum(len(widths) for widths in owners)
+    numbers = iter(range(1, count + 1))
+    marks = [[next(numbers) for _ in widths] for widths in owners]
+    pages = [list(map(line, *page)) for page in zip(marks, owners, strict=True)]
+
+    async def read_all():
+        backend = FakeBackend(models)
+        backend.delays = iter(delays)
+        async with batcher_of(backend, rows=rows, calls=calls) as batcher:
+            answers = await asyncio.gather(*(batcher.read(page, deadline=later()) for page in pages))
+        return backend, answers
+
+    backend, answers = asyncio.run(read_all())
+    sent = [mark for chunk in backend.chunks for mark in marks_of(chunk) if mark != GREY]
+    assert sorted(sent) == list(range(1, count + 1))
+    assert [read_marks(steps) for steps in answers] == marks
+    for chunk in backend.chunks:
+        assert len(chunk) == 1 or chunk.size // 3 <= rows_of_pixels(rows)
+    assert backend.most_in_flight <= calls
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    owners=st.lists(st.tuples(st.integers(1, 8), st.integers(0, 30)), min_size=1, max_size=6),
+    delays=st.lists(st.integers(0, 10), max_size=40),
+    failing=st.sets(st.integers(0, 60), max_size=3),
+)
+def test_owners_that_leave_or_fail_at_any_moment_leave_nothing_behind(owners, delays, failing):
+    async def impatient_read(batcher, marks, patience):
+        task = start(batcher, lines(marks))
+        for _ in range(patience):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+        return task, marks
+
+    async def run():
+        backend = FakeBackend()
+        backend.delays = iter(delays)
+        backend.failing = {mark: InferenceFailed("the model failed") for mark in failing}
+        async with batcher_of(backend, rows=3, calls=2) as batcher:
+            reads = [
+                impatient_read(batcher, range(10 * place, 10 * place + count), patience)
+                for place, (count, patience) in enumerate(owners)
+            ]
+            return await asyncio.gather(*reads)
+
+    for task, marks in asyncio.run(run()):
+        if not task.cancelled() and not task.exception():
+            assert read_marks(task.result()) == list(marks)
+
+
+def test_the_default_limits_are_a_full_chunk_of_the_common_bucket():
+    assert BatchLimits() == BatchLimits(max_chunk_pixels=491_520, calls_in_flight=2)

@@ -1,0 +1,177 @@
+import pytest
+
+from gateway.ocr.elements import Transcription
+from gateway.ocr.options import RecognitionOptions
+from gateway.ocr.rereading import (
+    Reading,
+    choose,
+    first_turns,
+    is_accepted,
+    next_turn,
+    page_is_turned,
+    page_turn,
+    turned_page,
+    wants_whole_image,
+    whole_image_wins,
+)
+
+OPTIONS = RecognitionOptions()
+SINGLE = RecognitionOptions(reread=False)
+
+
+def text_of(score, text="text"):
+    return Transcription(text if score else "", score)
+
+
+def reading(turned, score, text="text"):
+    return Reading(turned, text_of(score, text))
+
+
+@pytest.mark.parametrize(
+    ("size", "turns"),
+    [
+        ((48, 48), (0,)),
+        ((30, 400), (0,)),
+        ((149, 100), (0,)),
+        ((150, 100), (270, 0)),
+        ((400, 30), (270, 0)),
+    ],
+)
+def test_a_tall_crop_is_read_lying_and_as_it_stands(size, turns):
+    assert first_turns(size, OPTIONS) == turns
+
+
+def test_without_second_readings_a_tall_crop_is_read_lying_only():
+    assert first_turns((400, 30), SINGLE) == (270,)
+    assert first_turns((30, 400), SINGLE) == (0,)
+
+
+@pytest.mark.parametrize(
+    ("readings", "turned"),
+    [
+        ([reading(0, 0.0)], 180),
+        ([reading(0, 0.84)], 180),
+        ([reading(0, 0.85)], None),
+        ([reading(0, 0.99)], None),
+        ([reading(0, 0.99, "  ")], 180),  # sure of nothing but spaces
+        ([reading(0, 0.3), reading(180, 0.2)], None),  # tried already
+        ([reading(270, 0.99), reading(0, 0.2)], None),
+        ([reading(270, 0.2), reading(0, 0.99)], None),
+        ([reading(270, 0.4), reading(0, 0.2)], 90),
+        ([reading(270, 0.2), reading(0, 0.4)], 180),
+    ],
+)
+def test_a_doubtful_line_is_read_again_upside_down(readings, turned):
+    assert next_turn(readings, OPTIONS) == turned
+
+
+def test_without_second_readings_nothing_is_read_again():
+    assert next_turn([reading(0, 0.2)], SINGLE) is None
+
+
+@pytest.mark.parametrize(
+    ("readings", "turned"),
+    [
+        ([reading(0, 0.0)], 0),
+        ([reading(0, 0.5), reading(180, 0.95)], 180),
+        ([reading(0, 0.5), reading(180, 0.59)], 0),  # better, but not clearly
+        ([reading(0, 0.5), reading(180, 0.5)], 0),
+        ([reading(0, 0.0), reading(180, 0.0)], 0),  # noise reads as nothing either way
+        ([reading(0, 0.0), reading(180, 0.3)], 180),
+        ([reading(0, 0.5), reading(180, 0.99, " ")], 0),
+        ([reading(270, 0.7), reading(0, 0.71)], 0),  # between the first ones the better wins
+        ([reading(270, 0.7), reading(0, 0.7)], 270),
+        ([reading(270, 0.5), reading(0, 0.3), reading(90, 0.9)], 90),
+    ],
+)
+def test_the_second_reading_wins_if_it_is_clearly_better(readings, turned):
+    assert choose(readings, OPTIONS).turned == turned
+
+
+@pytest.mark.parametrize(
+    ("text", "score", "accepted"),
+    [("", 0.0, False), (" ", 0.9, False), ("a", 0.49, False), ("a", 0.5, True), ("a", 1.0, True)],
+)
+def test_a_line_is_accepted_if_it_says_something_and_scores_enough(text, score, accepted):
+    assert is_accepted(Transcription(text, score), OPTIONS) is accepted
+
+
+def test_a_line_that_says_nothing_is_not_accepted_even_when_every_score_is():
+    assert not is_accepted(Transcription("", 0.0), RecognitionOptions(min_score=0.0))
+
+
+@pytest.mark.parametrize(
+    ("chosen", "turned"),
+    [
+        ([], False),
+        ([reading(0, 0.9)], False),
+        ([reading(180, 0.9)], True),
+        ([reading(0, 0.9), reading(180, 0.9)], False),
+        ([reading(0, 0.9), reading(180, 0.9), reading(180, 0.9)], True),
+        ([reading(270, 0.9), reading(270, 0.9)], False),  # lying text is not upside down
+        ([reading(90, 0.9), reading(90, 0.9), reading(270, 0.9)], True),
+        ([reading(180, 0.9), reading(0, 0.2), reading(0, 0.0)], True),  # noise has no vote
+        ([reading(0, 0.9), reading(180, 0.2), reading(180, 0.3)], False),
+    ],
+)
+def test_a_page_is_turned_if_most_of_its_accepted_lines_are(chosen, turned):
+    assert page_is_turned(chosen, OPTIONS) is turned
+
+
+def test_on_a_turned_page_every_line_is_read_upside_down_once():
+    options = turned_page(OPTIONS)
+    assert next_turn([reading(0, 1.0)], options) == 180
+    assert next_turn([reading(270, 1.0), reading(0, 0.2)], options) == 90
+    assert next_turn([reading(0, 0.8), reading(180, 0.7)], options) is None
+
+
+@pytest.mark.parametrize(("second", "turned"), [(0.91, 180), (0.9, 0), (0.89, 0)])
+def test_on_a_turned_page_the_better_reading_wins_by_any_gain(second, turned):
+    assert choose([reading(0, 0.9), reading(180, second)], turned_page(OPTIONS)).turned == turned
+
+
+@pytest.mark.parametrize(
+    ("chosen", "turned"),
+    [
+        ([], 0),
+        ([reading(180, 0.2)], 0),  # not accepted
+        ([reading(180, 0.9)], 180),
+        ([reading(180, 0.9), reading(0, 0.9)], 0),
+        ([reading(270, 0.9, "a long column"), reading(0, 0.9, "1"), reading(0, 0.9, "2")], 270),
+    ],
+)
+def test_a_page_is_turned_as_most_of_its_characters_were(chosen, turned):
+    assert page_turn(chosen, OPTIONS) == turned
+
+
+@pytest.mark.parametrize(
+    ("size", "accepted", "wanted"),
+    [
+        ((128, 400), 0, True),
+        ((128, 400), 1, True),
+        ((128, 400), 2, False),
+        ((129, 400), 0, False),
+        ((100, 99), 0, False),
+        ((100, 100), 1, True),
+    ],
+)
+def test_a_thin_image_with_next_to_no_lines_is_read_whole(size, accepted, wanted):
+    assert wants_whole_image(size, accepted, OPTIONS) is wanted
+
+
+def test_without_second_readings_no_image_is_read_whole():
+    assert not wants_whole_image((40, 400), 0, SINGLE)
+
+
+@pytest.mark.parametrize(
+    ("whole", "accepted", "wins"),
+    [
+        (text_of(0.0), [], False),
+        (text_of(0.4), [], False),
+        (text_of(0.6), [], True),
+        (text_of(0.6), [text_of(0.6)], False),
+        (text_of(0.9), [text_of(0.6)], True),
+    ],
+)
+def test_the_whole_image_wins_if_it_is_accepted_and_better(whole, accepted, wins):
+    assert whole_image_wins(whole, accepted, OPTIONS) is wins
