@@ -1,6 +1,82 @@
-"""The command line: `ocr-gateway`, or `python -m gateway`."""
+"""The command line: `ocr-gateway`, or `python -m gateway`.
+
+* `ocr-gateway serve`: Triton and the gateway together, everything set up on the way;
+* `ocr-gateway run`: the gateway alone, from OCR_* settings: what a deployment starts.
+"""
+
+import argparse
+import logging
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from gateway.errors import OcrError
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit code."""
+    options = parser().parse_args(arguments)
+    try:
+        return int(options.command(options))
+    except OcrError as error:
+        return fail(str(error))
+    except KeyboardInterrupt:
+        say("stopped")
+        return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """The commands and their options."""
+    top = argparse.ArgumentParser(prog="ocr-gateway", description="Turns pictures of text into text.")
+    commands = top.add_subparsers(required=True, metavar="COMMAND")
+
+    serve = commands.add_parser("serve", help="set everything up and serve: Triton and the gateway together")
+    serve.add_argument("--backend", choices=("triton", "embedded"), default="triton")
+    serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    serve.add_argument("--port", type=int, default=8080, help="port to listen on (default: %(default)s)")
+    serve.add_argument("--model-set", default="ppocrv6-small", help="see docs/models.md (default: %(default)s)")
+    serve.add_argument("--home", type=Path, default=Path(".local"), help="folder for what it makes (%(default)s)")
+    serve.set_defaults(command=run_serve)
+
+    run = commands.add_parser("run", help="run the gateway alone, from OCR_* settings (docs/configuration.md)")
+    run.set_defaults(command=run_gateway)
+    return top
+
+
+def run_serve(options: argparse.Namespace) -> int:
+    """`serve`; imports late, because a deployment has neither the builder nor Triton's wheel."""
+    from gateway.local import ChildDiedError, PairOptions, serve  # noqa: PLC0415
+    from triton_models.errors import BuildError  # noqa: PLC0415
+    from triton_models.preconditions import PreconditionError  # noqa: PLC0415
+    from triton_models.server import TritonStartError  # noqa: PLC0415
+
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    try:
+        serve(PairOptions(options.backend, options.host, options.port, options.model_set, options.home), say)
+    except (BuildError, PreconditionError, TritonStartError, ChildDiedError) as error:
+        return fail(str(error))
     return 0
+
+
+def run_gateway(_: argparse.Namespace) -> int:
+    """`run`."""
+    from gateway.app import run  # noqa: PLC0415 - `serve` must not import OpenCV and gRPC to print its usage
+    from gateway.settings import Settings  # noqa: PLC0415
+
+    return run(Settings.read())
+
+
+def say(line: str) -> None:
+    """Tell the person at the terminal."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def fail(message: str) -> int:
+    """Say what went wrong; the exit code of it."""
+    say(f"ocr-gateway: {message}")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -8,6 +8,9 @@ from typing import Self, TypeVar, TypeVarTuple
 
 import cv2
 
+from gateway.deadline import Deadline
+from gateway.errors import DeadlineExceeded, OcrError, Overloaded
+
 T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
 
@@ -36,11 +39,21 @@ class CpuPool:
         self._executor = ThreadPoolExecutor(self.threads, thread_name_prefix="cpu")
         self.busy = 0
 
-    async def run(self, function: Callable[[*Arguments], T], *args: *Arguments) -> T:
-        """Call `function(*args)` on a thread of the pool."""
+    async def run(
+        self, function: Callable[[*Arguments], T], *args: *Arguments, deadline: Deadline | None = None
+    ) -> T:
+        """Call `function(*args)` on a thread of the pool.
+
+        Raises:
+            DeadlineExceeded, Overloaded: the deadline passed, the client's own or the server's. Work that has begun by
+                then runs on and its result is dropped; work that has not begun never does.
+        """
         self.busy += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._executor, function, *args)
+            async with asyncio.timeout(deadline.remaining() if deadline else None):
+                return await asyncio.get_running_loop().run_in_executor(self._executor, function, *args)
+        except TimeoutError as error:
+            raise too_late(deadline) from error
         finally:
             self.busy -= 1
 
@@ -53,3 +66,10 @@ class CpuPool:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def too_late(deadline: Deadline | None) -> OcrError:
+    """What a deadline that passed in the gateway itself means: too short for the client's own, overload for ours."""
+    if deadline is None or not deadline.from_client:
+        return Overloaded("the server was too busy to finish in time")
+    return DeadlineExceeded(f"the {deadline.timeout_s:g} s that the request allowed were over")

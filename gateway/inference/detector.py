@@ -1,0 +1,36 @@
+"""Detection calls, a bounded number at a time: pages wait here, where deadlines count, and not in Triton's queue."""
+
+import asyncio
+import time
+
+from gateway.arrays import Image, ProbabilityMap
+from gateway.deadline import Deadline
+from gateway.errors import InferenceTimeout
+from gateway.inference.backend import Backend
+
+
+class Detector:
+    """Finds text in pages through a backend; pages are detected one a call, so that none depends on another."""
+
+    def __init__(self, backend: Backend, *, calls_in_flight: int) -> None:
+        self._backend = backend
+        self._free = asyncio.Semaphore(calls_in_flight)
+
+    async def detect(self, tensor: Image, *, deadline: Deadline) -> ProbabilityMap:
+        """The map of one page, whose shape the contract allows.
+
+        Raises:
+            InferenceTimeout: no call was free, or the call did not answer, before the deadline.
+            BackendError: the call failed.
+        """
+        started = time.monotonic()
+        try:
+            async with asyncio.timeout(deadline.remaining()):
+                await self._free.acquire()
+        except TimeoutError as error:
+            waited_s = time.monotonic() - started
+            raise InferenceTimeout(f"the page waited {waited_s:.1f} s for its detection and was not sent") from error
+        try:
+            return await self._backend.detect(tensor, timeout_s=deadline.remaining())
+        finally:
+            self._free.release()

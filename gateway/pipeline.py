@@ -1,0 +1,181 @@
+"""From the data of one image to a page. Read this first: one line a stage."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+
+from gateway import metrics
+from gateway.arrays import Image, Quad
+from gateway.concurrency import CpuPool
+from gateway.deadline import Deadline
+from gateway.errors import DeadlineExceeded, InferenceTimeout
+from gateway.inference.backend import Backend
+from gateway.inference.detector import Detector
+from gateway.line_reader import LineReader
+from gateway.metrics import StageTimes
+from gateway.ocr.decoding import DecodeLimits, decode_image
+from gateway.ocr.detection import prepare_detection
+from gateway.ocr.elements import Page, TextLine, TextRegion, Warning
+from gateway.ocr.geometry import turn_quad, whole_quad
+from gateway.ocr.options import PageOptions, RecognitionOptions
+from gateway.ocr.reading_order import reading_order
+from gateway.ocr.regions import find_text_regions
+from gateway.ocr.rereading import Reading, is_accepted, page_turn, wants_whole_image, whole_image_wins
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Regions of an image, or their lines, with what there is to say about them."""
+
+    regions: tuple[TextRegion, ...]
+    warnings: tuple[Warning, ...] = ()
+
+
+class OcrPipeline:
+    """Reads images. One for the whole service; it keeps nothing between requests."""
+
+    def __init__(
+        self, backend: Backend, detector: Detector, lines: LineReader, pool: CpuPool, limits: DecodeLimits
+    ) -> None:
+        self._backend = backend
+        self._detector = detector
+        self._lines = lines
+        self._pool = pool
+        self._limits = limits
+
+    async def read(self, data: bytes, options: PageOptions, *, deadline: Deadline, times: StageTimes) -> Page:
+        """Read one image.
+
+        Raises:
+            ImageError: the data can't be served.
+            BackendError: the models failed; chained to what they said.
+            DeadlineExceeded: the client's own deadline passed while the models were answering.
+            Overloaded: the server's deadline passed before the models' turn.
+        """
+        with times.stage("decode"):
+            decoded = await self._pool.run(decode_image, data, self._limits, deadline=deadline)
+        with self._judging_timeouts(deadline):
+            found = await self._find(decoded.image, options, deadline, times)
+            page = await self._read_regions(decoded.image, found, options, deadline, times)
+        _count(page)
+        return replace(page, warnings=(*decoded.warnings, *page.warnings))
+
+    async def _find(self, image: Image, options: PageOptions, deadline: Deadline, times: StageTimes) -> Found:
+        """The regions of an image; the image itself when detection is off."""
+        if not options.detect:
+            return Found((whole_region(image),))
+        contract = self._backend.contract.detection
+        prepare = partial(prepare_detection, side_multiple=contract.side_multiple, shapes=contract.shapes)
+        with times.stage("prepare"):
+            prepared = await self._pool.run(prepare, image, options.detection, deadline=deadline)
+        with times.stage("detect"):
+            probability_map = await self._detector.detect(prepared.tensor, deadline=deadline)
+        with times.stage("regions"):
+            found = await self._pool.run(
+                find_text_regions, probability_map, prepared, options.detection, deadline=deadline
+            )
+        return Found(tuple(found.regions), (*prepared.warnings, *found.warnings))
+
+    async def _read_regions(
+        self, image: Image, found: Found, options: PageOptions, deadline: Deadline, times: StageTimes
+    ) -> Page:
+        """The page of these regions, in reading order."""
+        height, width = image.shape[:2]
+        if not options.recognize:
+            order = reading_order([region.quad for region in found.regions])
+            lines = tuple(TextLine(found.regions[index]) for index in order)
+            return Page(width, height, lines, found.warnings)
+        read = await self._lines.read(
+            image,
+            [region.crop_quad for region in found.regions],
+            options.recognition,
+            deadline=deadline,
+            times=times,
+        )
+        lines = accepted_lines(found.regions, read.readings, options.recognition)
+        if options.detect and wants_whole_image((height, width), len(lines), options.recognition):
+            lines = await self._or_whole_image(image, lines, options.recognition, deadline, times)
+        with times.stage("order"):
+            lines = in_reading_order(lines, page_turn(read.readings, options.recognition))
+        warnings = (*found.warnings, *reading_warnings(len(found.regions) - len(lines), read.split))
+        return Page(width, height, lines, warnings)
+
+    async def _or_whole_image(
+        self,
+        image: Image,
+        lines: tuple[TextLine, ...],
+        options: RecognitionOptions,
+        deadline: Deadline,
+        times: StageTimes,
+    ) -> tuple[TextLine, ...]:
+        """The lines of a thin image, or the whole image as one line if that reads better."""
+        region = whole_region(image)
+        with times.stage("reread"):
+            read = await self._lines.read(image, [region.quad], options, deadline=deadline, times=StageTimes())
+        reading = read.readings[0]
+        found = [line.transcription for line in lines if line.transcription]
+        return (text_line(region, reading),) if whole_image_wins(reading.transcription, found, options) else lines
+
+    @contextmanager
+    def _judging_timeouts(self, deadline: Deadline) -> Iterator[None]:
+        """Tell a client's own short deadline from models that do not answer (docs/decisions/0006-503-and-504.md)."""
+        started = time.monotonic()
+        try:
+            yield
+        except InferenceTimeout as error:
+            if deadline.from_client and deadline.expired and self._backend.last_answer_at > started:
+                raise DeadlineExceeded(
+                    f"the {deadline.timeout_s:g} s that the request allowed were over; the models were answering",
+                    stage=error.stage,
+                ) from error
+            raise
+
+
+def whole_region(image: Image) -> TextRegion:
+    """The image itself as a region."""
+    quad = whole_quad(*image.shape[:2])
+    return TextRegion(quad, quad, 1.0)
+
+
+def accepted_lines(
+    regions: tuple[TextRegion, ...], readings: tuple[Reading, ...], options: RecognitionOptions
+) -> tuple[TextLine, ...]:
+    """The lines that say something and score enough."""
+    return tuple(
+        text_line(region, reading)
+        for region, reading in zip(regions, readings, strict=True)
+        if is_accepted(reading.transcription, options)
+    )
+
+
+def text_line(region: TextRegion, reading: Reading) -> TextLine:
+    """A line whose quads start at the top-left corner of the text as it was read."""
+    turned = replace(
+        region, quad=turn_quad(region.quad, reading.turned), crop_quad=turn_quad(region.crop_quad, reading.turned)
+    )
+    return TextLine(turned, reading.transcription, reading.turned)
+
+
+def in_reading_order(lines: tuple[TextLine, ...], turned: int) -> tuple[TextLine, ...]:
+    """The lines as a person reads them, on a page that must be turned so far to be upright."""
+    quads: list[Quad] = [line.region.quad for line in lines]
+    return tuple(lines[index] for index in reading_order(quads, turned))
+
+
+def reading_warnings(left_out: int, split: int) -> tuple[Warning, ...]:
+    """What the reader of a page should know about how its lines were read."""
+    warnings = []
+    if left_out > 0:
+        warnings.append(Warning("low_score_lines", f"{left_out} regions read as nothing, or below min_score"))
+    if split > 0:
+        warnings.append(Warning("line_split", f"{split} lines were too wide for one reading and were read in pieces"))
+    return tuple(warnings)
+
+
+def _count(page: Page) -> None:
+    metrics.PAGES.inc()
+    metrics.LINES.inc(len(page.lines))
+    for warning in page.warnings:
+        metrics.WARNINGS.labels(warning.code).inc()
