@@ -1,7 +1,7 @@
 """Becomes the command that it is given, bound to the life of the process that started it.
 
 Run by path, as `python -I -S launch.py PARENT_PID LIBRARY_PATH COMMAND...`, so it imports nothing of the project. Linux
-then sends SIGTERM when the starter ends, in whatever way, and Triton shuts down in good order even after a SIGKILL.
+then kills the command when the starter ends, in whatever way; Triton's stubs notice that and end by themselves.
 This is a program between fork and exec, and no `preexec_fn`, because Python code between the two can deadlock in a
 process that has threads, and because the library path of the command must not reach the Python that runs this.
 """
@@ -16,12 +16,12 @@ PR_SET_PDEATHSIG = 1
 
 
 def main(parent_pid: int, library_path: str, command: list[str]) -> None:
-    """Ask to be terminated with the parent, then exec; does not return.
+    """Ask to be killed with the parent, then exec; does not return.
 
     Raises:
         OSError: the command can't be run.
     """
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent_pid:
         sys.exit("the starter ended before its server began")
     os.execve(command[0], command, {**os.environ, "LD_LIBRARY_PATH": library_path})  # noqa: S606 - the point of it

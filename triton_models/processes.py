@@ -13,7 +13,7 @@ POLL_INTERVAL_S = 0.02
 
 
 def die_with_parent(command: Sequence[str], *, library_path: str | None = None) -> list[str]:
-    """The command line that runs `command` and terminates it when this process ends, SIGKILL included.
+    """The command line that runs `command` and kills it when this process ends, SIGKILL included.
 
     Args:
         command: its first word is the path of the executable.
@@ -21,7 +21,7 @@ def die_with_parent(command: Sequence[str], *, library_path: str | None = None) 
 
     Raises:
         RuntimeError: not on the main thread. Linux takes the end of the *thread* that made the child for the end of the
-            parent, so a child made on a worker thread would be terminated at some odd moment.
+            parent, so a child made on a worker thread would be killed at some odd moment.
     """
     if threading.current_thread() is not threading.main_thread():
         raise RuntimeError("start children that die with their parent on the main thread")

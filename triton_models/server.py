@@ -14,7 +14,6 @@ import socket
 import subprocess
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
@@ -22,7 +21,7 @@ from typing import Literal, Self
 
 from triton_models import shared_memory
 from triton_models.preconditions import PreconditionError
-from triton_models.processes import die_with_parent, kill_group
+from triton_models.processes import die_with_parent, group_members, kill_group
 from triton_models.runtime import TritonRuntime
 
 LOOPBACK = "127.0.0.1"
@@ -209,13 +208,18 @@ class TritonProcess:
             connection.close()
 
     def stop(self, timeout_s: float = EXIT_TIMEOUT_S + 3.0) -> None:
-        """End the whole process group: politely, and after `timeout_s` by force. Does nothing if not running."""
+        """End the whole process group: politely, and after `timeout_s` by force. Does nothing if not running.
+
+        Triton lets the calls in flight finish, then unloads the models. From there gRPC may take ten more seconds until
+        it notices that its clients are gone; that is not waited for.
+        """
         if self._process is None:
             return
-        with suppress(subprocess.TimeoutExpired):
-            self._signal(signal.SIGTERM)
-            self._signal(signal.SIGCONT)  # a stopped process does not notice
-            self._process.wait(timeout_s)
+        end = time.monotonic() + timeout_s
+        self._process.send_signal(signal.SIGTERM)
+        self._process.send_signal(signal.SIGCONT)  # a stopped process would not notice
+        while self._has_models() and time.monotonic() < end:
+            time.sleep(POLL_INTERVAL_S)
         kill_group(self.pid)
         self._process.wait()
         shared_memory.remove(self._shm_prefix)
@@ -226,7 +230,7 @@ class TritonProcess:
             self.start()
             self.wait_ready()
         except BaseException:
-            self.stop()
+            self.stop(timeout_s=0.0)
             raise
         return self
 
@@ -257,9 +261,8 @@ class TritonProcess:
             pass_fds=[claim.lock],
         )
 
-    def _signal(self, number: signal.Signals) -> None:
-        if self._process is not None:
-            self._process.send_signal(number)
+    def _has_models(self) -> bool:
+        return self.exit_code() is None and len(group_members(self.pid)) > 1
 
     def _reason(self) -> str:
         with self.log_file.open("rb") as log:
