@@ -5,7 +5,8 @@ so that a mismatch is an error at start, with both sides in its message, and not
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -59,6 +60,12 @@ PROBABILITY = TensorShape("TYPE_FP32", (None,))
 ORIGINAL_IMAGE = TensorShape("TYPE_FP32", (3, None, None))
 ORIGINAL_MAP = TensorShape("TYPE_FP32", (1, None, None))
 ORIGINAL_CLASSES = TensorShape("TYPE_FP32", (None, None))
+
+
+def names_per_shape(name: str, candidates: Iterable[str]) -> list[str]:
+    """The candidates that are called `name` and a shape, such as `text_recognition_w320_r8`; in alphabetical order."""
+    pattern = re.compile(re.escape(name) + r"_(h\d+_w\d+|w\d+_r\d+)")
+    return sorted({candidate for candidate in candidates if pattern.fullmatch(candidate)})
 
 
 def read_contract(*, detection: Sequence[ServedModel], recognition: Sequence[ServedModel]) -> Contract:

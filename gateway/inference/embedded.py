@@ -105,8 +105,8 @@ class EmbeddedBackend(ModelBackend):
         Args:
             repository: a model repository, such as Triton serves.
             threads: that each model's runs share, and how many runs there are at once; 0 for one per core.
-            detection_model: a model's name, or what the names of one model per shape begin with, before a `_`.
-            recognition_model: as detection_model.
+            detection_model: the model's name; that of one model per shape goes on with the shape, `_h736_w736`.
+            recognition_model: as detection_model, `_w320_r8`.
 
         Raises:
             ImportError: ONNX Runtime is not installed.
@@ -124,9 +124,16 @@ class EmbeddedBackend(ModelBackend):
         self._closed = False
 
     @classmethod
-    async def open(cls, repository: Path, *, threads: int = 0) -> Self:
+    async def open(
+        cls,
+        repository: Path,
+        *,
+        threads: int = 0,
+        detection_model: str = "text_detection",
+        recognition_model: str = "text_recognition",
+    ) -> Self:
         """A backend whose models are loaded; arguments and errors as of `__init__` and `refresh`."""
-        backend = cls(repository, threads=threads)
+        backend = cls(repository, threads=threads, detection_model=detection_model, recognition_model=recognition_model)
         await backend.refresh()
         return backend
 

@@ -62,6 +62,7 @@ BY_TEXT: tuple[tuple[str, Meaning], ...] = (
     ("before receiving settings frame", NO_SIGN_OF_LIFE),
     ("stub process", DEAD),
     ("rst_stream", UNREACHABLE),
+    ("protocol is restricted", REFUSED),
     ("exiting due to terminate flag", CLOSED),
     ("message larger than max", Meaning(InferenceFailed, "a message was larger than gRPC carries")),
 )

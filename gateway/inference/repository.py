@@ -8,7 +8,7 @@ from google.protobuf import text_format
 from tritonclient.grpc.model_config_pb2 import ModelConfig
 
 from gateway.errors import ContractError
-from gateway.inference.configs import ServedModel
+from gateway.inference.configs import ServedModel, names_per_shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +30,16 @@ class StoredModel:
 
 
 def read_models(repository: Path, name: str) -> list[StoredModel]:
-    """The model of this name, or those of one shape each, whose names begin with it and a `_`.
+    """The model of this name, or those of this name and one shape each.
 
     Raises:
         ContractError: there is none, or one is incomplete.
     """
-    folders = [repository / name] if (repository / name).is_dir() else sorted(repository.glob(f"{name}_*/"))
-    if not folders:
-        raise ContractError(f"the model repository {repository} holds no {name} nor {name}_...")
-    return [_read_model(folder) for folder in folders]
+    folders = sorted(folder.name for folder in repository.glob("*/"))
+    names = [name] if name in folders else names_per_shape(name, folders)
+    if not names:
+        raise ContractError(f"{repository} holds no model {name} nor one per shape; it holds {folders}")
+    return [_read_model(repository / one) for one in names]
 
 
 def _read_model(folder: Path) -> StoredModel:

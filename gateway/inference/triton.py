@@ -15,7 +15,7 @@ from gateway.errors import BackendUnavailable
 from gateway.inference.calls import ModelBackend, Run
 from gateway.inference.channels import TritonConnection
 from gateway.inference.codecs import Tensors
-from gateway.inference.configs import ServedModel, read_contract
+from gateway.inference.configs import ServedModel, names_per_shape, read_contract
 from gateway.inference.failures import translated
 from gateway.inference.messages import answered_tensors, infer_request
 from gateway.metrics import WIRE_BYTES
@@ -36,8 +36,8 @@ class TritonBackend(ModelBackend):
 
         Args:
             address: host:port of Triton's gRPC endpoint.
-            detection_model: a model's name, or what the names of one model per shape begin with, before a `_`.
-            recognition_model: as detection_model.
+            detection_model: the model's name; that of one model per shape goes on with the shape, `_h736_w736`.
+            recognition_model: as detection_model, `_w320_r8`.
             timeout_s: deadline of each question about the models; inference has its own.
         """
         super().__init__()
@@ -123,9 +123,9 @@ class TritonBackend(ModelBackend):
     async def _names(self, name: str) -> list[str]:
         index = await self._connection.stub.RepositoryIndex(RepositoryIndexRequest(ready=True), timeout=self._timeout_s)
         ready = sorted({model.name for model in index.models})
-        names = [one for one in ready if one.startswith(f"{name}_")]
+        names = names_per_shape(name, ready)
         if not names:
-            raise BackendUnavailable(f"no model {name} nor {name}_... is ready; ready: {', '.join(ready) or 'none'}")
+            raise BackendUnavailable(f"no model {name} nor one per shape is ready; ready: {', '.join(ready) or 'none'}")
         return names
 
     async def _read_model(self, name: str) -> ServedModel:

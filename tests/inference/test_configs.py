@@ -13,7 +13,7 @@ from made_configs import (
 )
 
 from gateway.errors import ContractError
-from gateway.inference.configs import read_contract
+from gateway.inference.configs import names_per_shape, read_contract
 from gateway.inference.contract import EditedGraph, OriginalGraph, RecognitionModel
 
 DETECTION = served(detection_config())
@@ -74,6 +74,19 @@ def test_the_two_halves_may_be_of_different_graphs():
     contract = read_contract(detection=DETECTION, recognition=served(original_recognition_config(classes=-1)))
     assert isinstance(contract.detection.graph, EditedGraph)
     assert isinstance(contract.recognition.graph, OriginalGraph)
+
+
+@pytest.mark.parametrize(
+    ("candidates", "expected"),
+    [
+        ([], []),
+        (["text_h64_w64", "text_h32_w64", "text_h32_w64"], ["text_h32_w64", "text_h64_w64"]),
+        (["text_w320_r8"], ["text_w320_r8"]),
+        (["text", "text_old", "text_h32", "text_w320_r8_old", "other_text_w320_r8", "texts_w320_r8"], []),
+    ],
+)
+def test_models_per_shape_are_known_by_name_and_shape(candidates, expected):
+    assert names_per_shape("text", candidates) == expected
 
 
 @pytest.mark.parametrize(
