@@ -1,0 +1,262 @@
+"""Edited and original models, one model for any shape and one per shape, Triton and this process: all say the same."""
+
+import os
+import shutil
+import signal
+import time
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import cv2
+import grpc
+import numpy as np
+import pytest
+from tritonclient.grpc.service_pb2 import RepositoryModelLoadRequest
+from tritonclient.grpc.service_pb2_grpc import GRPCInferenceServiceStub
+
+from gateway.errors import BackendError, BackendUnavailable, InferenceTimeout
+from gateway.inference.embedded import EmbeddedBackend
+from gateway.inference.triton import TritonBackend
+from gateway.metrics import WIRE_BYTES
+from triton_models.build import build_repository
+from triton_models.catalog import DEFAULT_MODEL_SET, MODEL_SETS
+from triton_models.graph import GraphKind
+from triton_models.layouts import ANY_SHAPES, Layout, Shapes
+from triton_models.plans import Names, Recipe
+from triton_models.server import Ports, TritonProcess
+
+pytestmark = pytest.mark.e2e
+
+WHEELS = Path(__file__).parent.parent.parent / ".local" / "wheels"
+BUCKET_WIDTH = 320
+TEXTS = ("Hello world", "Invoice No. 12345", "The quick brown fox", "0123456789", "a")
+FEW_SHAPES = Shapes(buckets=(BUCKET_WIDTH,), row_counts=(1, 8), detection=((320, 480),))
+
+EDITED = Names()
+ORIGINAL = Names("original_detection", "original_recognition")
+SHAPED = Names("shaped_detection", "shaped_recognition")
+
+
+def build(folder, layout, graph, shapes, names):
+    recipe = Recipe(layout, graph, shapes, names=names, warm_up=False)
+    build_repository(MODEL_SETS[DEFAULT_MODEL_SET], folder, recipe, wheels=WHEELS)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def repositories(tmp_path_factory):
+    root = tmp_path_factory.mktemp("repositories")
+    return {
+        EDITED: build(root / "edited", Layout.ANY, GraphKind.TOP1, ANY_SHAPES, EDITED),
+        ORIGINAL: build(root / "original", Layout.ANY, GraphKind.ORIGINAL, ANY_SHAPES, ORIGINAL),
+        SHAPED: build(root / "shaped", Layout.PER_SHAPE, GraphKind.TOP1, FEW_SHAPES, SHAPED),
+    }
+
+
+@pytest.fixture(scope="module")
+def triton(triton_runtime, repositories, tmp_path_factory):
+    """A server of all three repositories."""
+    first, *others = repositories.values()
+    with TritonProcess(
+        triton_runtime,
+        first,
+        log_file=tmp_path_factory.mktemp("log") / "triton.log",
+        ports=Ports.free(),
+        extra_flags=[f"--model-repository={repository}" for repository in others],
+    ) as server:
+        yield server
+
+
+@asynccontextmanager
+async def connected(triton, names):
+    backend = await TritonBackend.connect(
+        triton.grpc_address, detection_model=names.detection, recognition_model=names.recognition
+    )
+    try:
+        yield backend
+    finally:
+        await backend.close()
+
+
+@asynccontextmanager
+async def embedded(repository, names):
+    backend = await EmbeddedBackend.open(
+        repository, detection_model=names.detection, recognition_model=names.recognition
+    )
+    try:
+        yield backend
+    finally:
+        await backend.close()
+
+
+def write_text(picture, text, left, baseline):
+    cv2.putText(picture, text, (left, baseline), cv2.FONT_HERSHEY_SIMPLEX, 0.9, (20, 20, 20), 2, cv2.LINE_AA)
+
+
+def rendered_rows():
+    """The texts as lines in one bucket, padded with grey."""
+    rows = np.full((len(TEXTS), 48, BUCKET_WIDTH, 3), 128, np.uint8)
+    for row, text in zip(rows, TEXTS, strict=True):
+        (width, _), _ = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, 0.9, 2)
+        row[:, : width + 16] = (235, 240, 245)
+        write_text(row, text, 8, 34)
+    return rows
+
+
+def rendered_page():
+    page = np.full((320, 480, 3), 240, np.uint8)
+    for index, text in enumerate(TEXTS):
+        write_text(page, text, 20, 50 + 60 * index)
+    return page
+
+
+def read(steps, charset):
+    """Greedy CTC, just enough to see that these are the texts."""
+    texts = []
+    for row in steps.class_index:
+        starts = np.flatnonzero(np.diff(row, prepend=0))
+        texts.append("".join(charset[index] for index in row[starts]))
+    return texts
+
+
+async def both_answers(backend):
+    return (
+        await backend.detect(rendered_page(), timeout_s=30),
+        await backend.recognize(rendered_rows(), timeout_s=30),
+    )
+
+
+def assert_same_steps(ours, theirs):
+    np.testing.assert_array_equal(ours.class_index, theirs.class_index)
+    np.testing.assert_allclose(ours.probability, theirs.probability, atol=1e-4)
+    np.testing.assert_allclose(ours.space_probability, theirs.space_probability, atol=1e-4)
+
+
+def map_difference(ours, theirs):
+    return np.abs(ours.astype(int) - theirs.astype(int)).max()
+
+
+async def test_the_lines_are_read_and_the_text_of_a_page_is_found(triton):
+    async with connected(triton, EDITED) as backend:
+        map_, steps = await both_answers(backend)
+        assert read(steps, backend.contract.recognition.charset) == list(TEXTS)
+    assert map_[30:52, 30:150].mean() > 100
+    assert map_[:15].mean() < 5
+
+
+async def test_edited_models_say_what_the_originals_say(triton):
+    async with connected(triton, EDITED) as backend:
+        edited_map, edited_steps = await both_answers(backend)
+    async with connected(triton, ORIGINAL) as backend:
+        original_map, original_steps = await both_answers(backend)
+    assert_same_steps(edited_steps, original_steps)
+    assert map_difference(edited_map, original_map) <= 1
+
+
+async def test_one_model_per_shape_says_what_one_for_any_shape_says(triton):
+    async with connected(triton, EDITED) as backend:
+        any_map, any_steps = await both_answers(backend)
+    async with connected(triton, SHAPED) as backend:
+        assert backend.contract.recognition.place(BUCKET_WIDTH, len(TEXTS)).rows == 8
+        shaped_map, shaped_steps = await both_answers(backend)
+    assert_same_steps(shaped_steps, any_steps)
+    assert map_difference(shaped_map, any_map) <= 1
+
+
+@pytest.mark.parametrize("names", [EDITED, ORIGINAL, SHAPED], ids=["edited", "original", "per shape"])
+async def test_the_embedded_backend_has_tritons_contract_and_says_what_triton_says(triton, repositories, names):
+    async with connected(triton, names) as backend:
+        contract = backend.contract
+        triton_map, triton_steps = await both_answers(backend)
+    async with embedded(repositories[names], names) as backend:
+        assert backend.contract == contract
+        embedded_map, embedded_steps = await both_answers(backend)
+    assert_same_steps(embedded_steps, triton_steps)
+    assert map_difference(embedded_map, triton_map) <= 1
+
+
+async def bytes_for_48_lines(triton, names):
+    """Bytes of requests and of answers to recognise 48 short lines in two chunks."""
+    rows = np.tile(rendered_rows()[:4, :, :160], (12, 1, 1, 1))
+    counters = [WIRE_BYTES.labels(names.recognition, direction) for direction in ("request", "response")]
+    before = [counter._value.get() for counter in counters]
+    async with connected(triton, names) as backend:
+        for chunk in (rows[:32], rows[32:]):
+            await backend.recognize(chunk, timeout_s=60)
+    return [counter._value.get() - value for counter, value in zip(counters, before, strict=True)]
+
+
+async def test_the_edited_recogniser_takes_a_third_and_answers_a_five_hundredth_of_the_bytes(triton):
+    edited_request, edited_answer = await bytes_for_48_lines(triton, EDITED)
+    original_request, original_answer = await bytes_for_48_lines(triton, ORIGINAL)
+    assert edited_request < original_request / 3
+    assert edited_answer < original_answer / 500
+
+
+async def test_a_stopped_triton_is_noticed_and_answers_again_when_it_goes_on(triton):
+    async with connected(triton, EDITED) as backend:
+        await backend.detect(rendered_page(), timeout_s=30)
+        os.kill(triton.pid, signal.SIGSTOP)
+        try:
+            with pytest.raises(InferenceTimeout, match="no answer in time"):
+                await backend.detect(rendered_page(), timeout_s=0.5)
+            with pytest.raises(InferenceTimeout, match="no sign of life"):
+                await backend.detect(rendered_page(), timeout_s=100)
+        finally:
+            os.kill(triton.pid, signal.SIGCONT)
+        await answer_within(backend, 10)
+
+
+@pytest.fixture
+def reloadable(triton_runtime, repositories, tmp_path):
+    """A server that loads models when told to, of a repository that a test may change."""
+    repository = shutil.copytree(repositories[EDITED], tmp_path / "models", copy_function=os.link)
+    with TritonProcess(
+        triton_runtime,
+        repository,
+        log_file=tmp_path / "triton.log",
+        ports=Ports.free(),
+        model_control="explicit",
+        extra_flags=["--load-model=*"],
+    ) as server:
+        yield server, repository / EDITED.recognition
+
+
+async def load(triton, name):
+    async with grpc.aio.insecure_channel(triton.grpc_address) as channel:
+        await GRPCInferenceServiceStub(channel).RepositoryModelLoad(RepositoryModelLoadRequest(model_name=name))
+
+
+async def test_a_new_version_goes_on_answering_unless_its_charset_is_another(reloadable):
+    triton, folder = reloadable
+    async with connected(triton, EDITED) as backend:
+        shutil.copytree(folder / "1", folder / "2", copy_function=os.link)
+        await load(triton, EDITED.recognition)
+        await backend.recognize(rendered_rows(), timeout_s=30)
+        assert backend.contract.recognition.models[0].version == "2"
+
+        (folder / "2").rename(folder / "3")
+        exchange_0_and_1(folder / "config.pbtxt")
+        await load(triton, EDITED.recognition)
+        with pytest.raises(BackendUnavailable, match="replaced"):
+            await backend.recognize(rendered_rows(), timeout_s=30)
+        steps = await backend.recognize(rendered_rows(), timeout_s=30)
+        assert "1023456789" in read(steps, backend.contract.recognition.charset)
+
+
+def exchange_0_and_1(config):
+    """In the charset. The file is a hard link, so it is replaced, not edited."""
+    text = config.read_text(encoding="utf-8")
+    config.unlink()
+    config.write_text(text.replace(r"\n0\n1\n2\n", r"\n1\n0\n2\n"), encoding="utf-8")
+
+
+async def answer_within(backend, seconds):
+    """Ask until it answers."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            return await backend.detect(rendered_page(), timeout_s=seconds)
+        except BackendError:
+            if time.monotonic() > end:
+                raise
