@@ -1,0 +1,140 @@
+"""Logs of the whole process: one JSON object or one text line each, with the id of the request it belongs to.
+
+Loggers only put their records into a bounded queue; a thread formats and writes them. So whoever reads our output and
+stops reading it can't stop the event loop. What does not fit is dropped, and the next line that fits says how much. A
+warning or an error that repeats is written ten times a second at most; lines about requests (level info) always are.
+"""
+
+import logging
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from logging.handlers import QueueHandler
+from queue import Full, Queue
+from threading import Thread
+from typing import Literal, TextIO
+
+from asgi_correlation_id import correlation_id
+from pythonjsonlogger.core import RESERVED_ATTRS
+from pythonjsonlogger.json import JsonFormatter
+
+LogFormat = Literal["json", "text"]
+
+_MAX_QUEUED = 10_000
+_REPEATS_PER_S = 10
+_LAST_LINES_S = 2.0
+_UVICORN = ("uvicorn", "uvicorn.error", "uvicorn.access")
+_DOUBLES = ("uvicorn.access", "python_multipart")
+"""What these say at level info or warning, `gateway.web` says better: a line per request, a problem per broken form."""
+
+
+@contextmanager
+def logging_to(stream: TextIO = sys.stderr, *, level: str = "info", log_format: LogFormat = "json") -> Iterator[None]:
+    """Send what every logger of the process says to `stream`; leaving writes what is still queued.
+
+    Start uvicorn with `log_config=None`, or it takes its loggers back.
+    """
+    root, queue = logging.getLogger(), Queue[logging.LogRecord | None](_MAX_QUEUED)
+    before = root.handlers, root.level
+    root.handlers = [_queue_handler(queue)]
+    root.setLevel(level.upper())
+    logging.captureWarnings(capture=True)
+    _fold_in_libraries()
+    writer = Thread(target=_write, args=(queue, _writer(stream, log_format)), name="logs", daemon=True)
+    writer.start()
+    try:
+        yield
+    finally:
+        root.handlers, root.level = before
+        logging.captureWarnings(capture=False)
+        with suppress(Full):
+            queue.put(None, timeout=_LAST_LINES_S)
+            writer.join(_LAST_LINES_S)
+
+
+class HoldBackRepeats(logging.Filter):
+    """Lets a warning or an error pass ten times a second; the tenth says that there may be more."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._second = 0
+        self._seen = Counter[tuple[str, str]]()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the record is written."""
+        if record.levelno < logging.WARNING:
+            return True
+        if int(record.created) != self._second:
+            self._second = int(record.created)
+            self._seen.clear()
+        kind = record.name, record.msg
+        self._seen[kind] += 1
+        if self._seen[kind] == _REPEATS_PER_S:
+            record.__dict__["repeats"] = "held back for the rest of this second"
+        return self._seen[kind] <= _REPEATS_PER_S
+
+
+class QueueOrDrop(QueueHandler):
+    """Puts records into the queue as they are, for a thread of the same process; never waits."""
+
+    def __init__(self, queue: "Queue[logging.LogRecord | None]") -> None:
+        super().__init__(queue)
+        self._dropped = 0
+
+    def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
+        """Fix what may be different by the time the thread looks: the arguments and the request's id."""
+        record.msg, record.args = record.getMessage(), None
+        if request_id := correlation_id.get():
+            record.__dict__["request_id"] = request_id
+        return record
+
+    def enqueue(self, record: logging.LogRecord) -> None:
+        """Add the record, or count it as dropped."""
+        if self._dropped:
+            record.__dict__["dropped_before"] = self._dropped
+        try:
+            self.queue.put_nowait(record)
+            self._dropped = 0
+        except Full:
+            self._dropped += 1
+
+
+def _queue_handler(queue: "Queue[logging.LogRecord | None]") -> logging.Handler:
+    handler = QueueOrDrop(queue)
+    handler.addFilter(HoldBackRepeats())
+    return handler
+
+
+def _writer(stream: TextIO, log_format: LogFormat) -> logging.Handler:
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(_json_formatter() if log_format == "json" else _text_formatter())
+    return handler
+
+
+def _json_formatter() -> logging.Formatter:
+    return JsonFormatter(
+        ["levelname", "name", "message", "request_id"],
+        rename_fields={"levelname": "level", "name": "logger", "exc_info": "traceback"},
+        reserved_attrs=[*RESERVED_ATTRS, "color_message"],
+        timestamp="time",
+    )
+
+
+def _text_formatter() -> logging.Formatter:
+    form = "%(asctime)s %(levelname)-7s %(name)s [%(request_id)s] %(message)s"
+    return logging.Formatter(form, defaults={"request_id": "-"})
+
+
+def _fold_in_libraries() -> None:
+    for name in _UVICORN:
+        logger = logging.getLogger(name)
+        logger.handlers.clear()
+        logger.propagate = True
+    for name in _DOUBLES:
+        logging.getLogger(name).setLevel(logging.ERROR)
+
+
+def _write(queue: "Queue[logging.LogRecord | None]", writer: logging.Handler) -> None:
+    for record in iter(queue.get, None):
+        writer.handle(record)

@@ -1,0 +1,159 @@
+"""What happens around every request: an id, one log line, metrics, and an orderly end for bugs and unread bodies.
+
+Plain ASGI: Starlette's BaseHTTPMiddleware would hide the client's leaving from the routes.
+"""
+
+import logging
+import re
+import time
+from uuid import uuid4
+
+from asgi_correlation_id import CorrelationIdMiddleware
+from fastapi import FastAPI
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gateway import metrics
+from gateway.web.problems import internal_problem
+from gateway.web.record import RequestRecord, record_of
+
+_SANE_ID = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}")
+_METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"))
+_PROBES = frozenset(("/livez", "/readyz", "/metrics"))
+
+logger = logging.getLogger(__name__)
+
+
+def add_middleware(app: FastAPI) -> None:
+    """Wrap the app; the last one added is the outermost."""
+    app.add_middleware(CatchBugs)
+    app.add_middleware(CloseUnread)
+    app.add_middleware(WatchRequests)
+    app.add_middleware(
+        CorrelationIdMiddleware, header_name="X-Request-Id", generator=lambda: uuid4().hex, validator=is_sane_id
+    )
+
+
+def is_sane_id(request_id: str) -> bool:
+    """Whether a request id from outside may enter logs and headers."""
+    return _SANE_ID.fullmatch(request_id) is not None
+
+
+class _HttpMiddleware:
+    """A layer around requests; lifespan events pass it by."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI's entry."""
+        handle = self._handle if scope["type"] == "http" else self.app
+        await handle(scope, receive, send)
+
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        raise NotImplementedError
+
+
+class WatchRequests(_HttpMiddleware):
+    """Counts and times every request, and writes one line about it when it has ended, however it ended."""
+
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        record = record_of(scope)
+        started = time.perf_counter()
+
+        async def counted_receive() -> Message:
+            message = await receive()
+            record.body_bytes += len(message.get("body", b""))
+            return message
+
+        async def counted_send(message: Message) -> None:
+            record.status = message.get("status", record.status)
+            record.answer_bytes += len(message.get("body", b""))
+            await send(message)
+
+        try:
+            with metrics.REQUESTS_IN_FLIGHT.track_inprogress():
+                await self.app(scope, counted_receive, counted_send)
+        finally:
+            _conclude(scope, record, time.perf_counter() - started)
+
+
+class CloseUnread(_HttpMiddleware):
+    """Ends the connection after an answer that was given before the body was read; else the rest would be read, too."""
+
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        unread = _has_body(scope)
+
+        async def noting_receive() -> Message:
+            nonlocal unread
+            message = await receive()
+            unread = message.get("more_body", False)
+            return message
+
+        async def closing_send(message: Message) -> None:
+            if unread and message["type"] == "http.response.start":
+                MutableHeaders(scope=message)["Connection"] = "close"
+            await send(message)
+
+        await self.app(scope, noting_receive, closing_send)
+
+
+class CatchBugs(_HttpMiddleware):
+    """Answers an exception that nobody expected. Starlette would do it outside of the rest: without id and log line."""
+
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started = False
+
+        async def noting_send(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self.app(scope, receive, noting_send)
+        except Exception:
+            if started:
+                raise
+            logger.exception("bug while answering %s %s", scope["method"], route_of(scope))
+            await internal_problem(Request(scope))(scope, receive, send)
+
+
+def route_of(scope: Scope) -> str:
+    """The template of the request's route: a bounded label, unlike its path."""
+    path: str = getattr(scope.get("route"), "path", "unmatched")
+    return path
+
+
+def _has_body(scope: Scope) -> bool:
+    headers = Headers(scope=scope)
+    return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
+
+
+def _conclude(scope: Scope, record: RequestRecord, seconds: float) -> None:
+    route = route_of(scope)
+    method = scope["method"] if scope["method"] in _METHODS else "other"
+    metrics.REQUESTS.labels(route, method, record.status).inc()
+    metrics.REQUEST_SECONDS.labels(route).observe(seconds)
+    record.times.observe()
+    level = logging.DEBUG if route in _PROBES and record.status == 200 else logging.INFO
+    logger.log(
+        level,
+        "%s %s %d in %.0f ms",
+        method,
+        route,
+        record.status,
+        1000 * seconds,
+        extra={
+            "method": method,
+            "route": route,
+            "status": record.status,
+            "duration_s": round(seconds, 4),
+            "stages_s": {name: round(spent, 4) for name, spent in record.times.seconds.items()},
+            "code": record.code,
+            "lines": record.lines,
+            "warnings": record.warnings,
+            "body_bytes": record.body_bytes,
+            "answer_bytes": record.answer_bytes,
+        },
+    )

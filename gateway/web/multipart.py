@@ -1,0 +1,144 @@
+"""A multipart/form-data body, parsed as it arrives: the file and the fields, kept in memory and bounded.
+
+Starlette's form parser would spool the file to disk.
+"""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import MultipartParser, parse_options_header
+
+from gateway.errors import InvalidRequest
+from gateway.web.body import Body
+from gateway.web.options import OptionSource
+
+_MAX_PARTS = 32
+"""One file, every option once, and some room."""
+
+_MAX_FIELD_BYTES = 1000
+"""An option's value is a few digits."""
+
+_EXAMPLE = "as in: curl -F file=@photo.jpg -F min_score=0.5"
+
+
+@dataclass(slots=True)
+class _Part:
+    name: str = ""
+    is_file: bool = False
+    content: bytearray = field(default_factory=bytearray)
+
+
+class FormParser:
+    """Feed it chunks, then `finish`. Raises InvalidRequest as soon as something is wrong."""
+
+    def __init__(self, content_type: str) -> None:
+        boundary = parse_options_header(content_type)[1].get(b"boundary")
+        if not boundary:
+            raise InvalidRequest(f"the multipart Content-Type names no boundary; let the client set it, {_EXAMPLE}")
+        self._parts: list[_Part] = []
+        self._header_name = b""
+        self._header_value = b""
+        self._disposition = b""
+        self._ended = False
+        self._parser = self._new_parser(boundary)
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next piece of the body."""
+        try:
+            self._parser.write(chunk)
+        except FormParserError as error:
+            raise InvalidRequest(f"the multipart body is broken: {error}") from error
+
+    def finish(self) -> Body:
+        """The form, once everything has been fed."""
+        if not self._ended:
+            raise InvalidRequest("the multipart body ends before its closing boundary; send it whole")
+        files = [part for part in self._parts if part.is_file]
+        _check_files(files)
+        options = tuple((part.name, _text(part)) for part in self._parts if not part.is_file)
+        return Body(bytes(files[0].content), OptionSource("form", options))
+
+    def _new_parser(self, boundary: bytes) -> MultipartParser:
+        try:
+            return MultipartParser(
+                boundary,
+                {
+                    "on_part_begin": self._on_part_begin,
+                    "on_header_field": self._on_header_field,
+                    "on_header_value": self._on_header_value,
+                    "on_header_end": self._on_header_end,
+                    "on_headers_finished": self._on_headers_finished,
+                    "on_part_data": self._on_part_data,
+                    "on_end": self._on_end,
+                },
+            )
+        except FormParserError as error:
+            raise InvalidRequest(f"the multipart Content-Type is broken: {error}") from error
+
+    def _on_part_begin(self) -> None:
+        if len(self._parts) == _MAX_PARTS:
+            raise InvalidRequest(f"the multipart body has more than {_MAX_PARTS} parts; send one file and the options")
+        self._parts.append(_Part())
+        self._disposition = b""
+
+    def _on_header_field(self, data: bytes, start: int, end: int) -> None:
+        self._header_name += data[start:end]
+
+    def _on_header_value(self, data: bytes, start: int, end: int) -> None:
+        self._header_value += data[start:end]
+
+    def _on_header_end(self) -> None:
+        if self._header_name.lower() == b"content-disposition":
+            self._disposition = self._header_value
+        self._header_name = self._header_value = b""
+
+    def _on_headers_finished(self) -> None:
+        _, parameters = parse_options_header(self._disposition)
+        part = self._parts[-1]
+        part.name = parameters.get(b"name", b"").decode(errors="replace")
+        if not part.name:
+            raise InvalidRequest(
+                f"a part of the multipart body has no name in its Content-Disposition; send {_EXAMPLE}"
+            )
+        part.is_file = part.name == "file" or b"filename" in parameters
+
+    def _on_part_data(self, data: bytes, start: int, end: int) -> None:
+        part = self._parts[-1]
+        part.content += memoryview(data)[start:end]
+        if not part.is_file and len(part.content) > _MAX_FIELD_BYTES:
+            raise InvalidRequest(
+                f"the field {part.name!r} is longer than {_MAX_FIELD_BYTES} bytes; is it the file? {_EXAMPLE}"
+            )
+
+    def _on_end(self) -> None:
+        self._ended = True
+
+
+async def read_form(content_type: str, chunks: AsyncIterator[bytes]) -> Body:
+    """Read and parse a form.
+
+    Raises:
+        InvalidRequest: no boundary, broken framing, no file or two, a nameless or overlong field, too many parts.
+    """
+    parser = FormParser(content_type)
+    async for chunk in chunks:
+        parser.feed(chunk)
+    return parser.finish()
+
+
+def _check_files(files: list[_Part]) -> None:
+    misnamed = [part.name for part in files if part.name != "file"]
+    if misnamed:
+        raise InvalidRequest(f"the file part must be named 'file', not {misnamed[0]!r}, {_EXAMPLE}")
+    if len(files) != 1:
+        raise InvalidRequest(f"the multipart body must have one part named 'file', not {len(files)}, {_EXAMPLE}")
+    if not files[0].content:
+        raise InvalidRequest("the file part is empty; send the image's bytes in it")
+
+
+def _text(part: _Part) -> str:
+    try:
+        return part.content.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(f"the field {part.name!r} is not UTF-8") from error

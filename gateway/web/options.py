@@ -1,0 +1,170 @@
+"""The options of a request: one model for query, form and JSON, and words for everything that is wrong with them.
+
+Defaults come from `gateway.ocr.options`; names, ranges and descriptions live here and appear in OpenAPI from here.
+"""
+
+import reprlib
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+
+from gateway.errors import InvalidRequest
+from gateway.ocr.options import PageOptions
+from gateway.web.services import RequestLimits
+
+_PAGE = PageOptions()
+_LONGEST_NAME = 40
+"""Longer names are not compared with the known ones: the comparison takes quadratic time."""
+
+
+class RequestOptions(BaseModel):
+    """What a caller may choose for one request. `options_for` gives the timeout its default and its range."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    detect: bool = Field(
+        _PAGE.detect,
+        description="Find lines. If false, the whole image is read as one line; not together with recognize=false.",
+    )
+    recognize: bool = Field(_PAGE.recognize, description="Read lines. If false, only their places are returned.")
+    reread: bool = Field(
+        _PAGE.recognition.reread,
+        description="Read doubtful lines a second time turned by 180 degrees, tall ones also upright; the better wins.",
+    )
+    min_score: float = Field(
+        _PAGE.recognition.min_score, ge=0, le=1, description="Lines that score below this are left out."
+    )
+    limit_side: int = Field(
+        _PAGE.detection.limit_side,
+        ge=64,
+        le=4000,
+        description="The longer side is scaled down to this many pixels before lines are looked for, "
+        "unless that would make the shorter one very short.",
+    )
+    min_side: int = Field(
+        _PAGE.detection.min_side,
+        ge=0,
+        le=4000,
+        description="A shorter side below this many pixels is scaled up before lines are looked for, "
+        f"at most {_PAGE.detection.max_upscale:g} times.",
+    )
+    binarize_threshold: float = Field(
+        _PAGE.detection.binarize_threshold, gt=0, lt=1, description="Pixels at or above this probability are text."
+    )
+    box_threshold: float = Field(
+        _PAGE.detection.box_threshold, ge=0, le=1, description="Lines detected with a lower score are dropped."
+    )
+    unclip_ratio: float = Field(
+        _PAGE.detection.unclip_ratio, ge=0, le=5, description="How far a reported quad grows from the detected kernel."
+    )
+    crop_unclip_ratio: float = Field(
+        _PAGE.detection.crop_unclip_ratio, ge=0, le=5, description="How far the crop that is read grows."
+    )
+    timeout: float = Field(gt=0, description="Seconds that the request may take, its upload included.")
+
+    def page_options(self) -> PageOptions:
+        """The same choices in the pipeline's words."""
+        detection = replace(
+            _PAGE.detection,
+            limit_side=self.limit_side,
+            min_side=self.min_side,
+            binarize_threshold=self.binarize_threshold,
+            box_threshold=self.box_threshold,
+            unclip_ratio=self.unclip_ratio,
+            crop_unclip_ratio=self.crop_unclip_ratio,
+        )
+        recognition = replace(_PAGE.recognition, min_score=self.min_score, reread=self.reread)
+        return PageOptions(self.detect, self.recognize, detection, recognition)
+
+
+OptionsModel = type[RequestOptions]
+
+
+def options_for(limits: RequestLimits) -> OptionsModel:
+    """The options of a service with these limits."""
+    timeout = Field(
+        limits.timeout_s, gt=0, le=limits.max_timeout_s, description=RequestOptions.model_fields["timeout"].description
+    )
+    return create_model("Options", __base__=RequestOptions, __doc__="Options of a request.", timeout=(float, timeout))
+
+
+@dataclass(frozen=True, slots=True)
+class OptionSource:
+    """Options from one place of a request, unchecked.
+
+    Attributes:
+        place: for messages.
+        pairs: name and value, as often as they were given.
+        typed: values have types (JSON); elsewhere they are texts.
+    """
+
+    place: str
+    pairs: tuple[tuple[str, object], ...]
+    typed: bool = False
+
+
+def read_options(model: OptionsModel, sources: Iterable[OptionSource]) -> RequestOptions:
+    """Check and join the options of a request.
+
+    Raises:
+        InvalidRequest: an option is unknown, given twice or out of its range; the message names it.
+    """
+    sources = tuple(sources)
+    _refuse_repeats(sources)
+    given: dict[str, Any] = {}
+    for source in sources:
+        given |= _checked(model, source)
+    options = model.model_validate(given)
+    if not (options.detect or options.recognize):
+        raise InvalidRequest("detect and recognize can't both be false: nothing would be left to do; leave one out")
+    return options
+
+
+def accepts(schema: Mapping[str, Any]) -> str:
+    """The values that an option's JSON schema allows, in words."""
+    if schema["type"] == "boolean":
+        return "true or false"
+    noun = {"integer": "a whole number", "number": "a number"}[schema["type"]]
+    if "minimum" in schema and "maximum" in schema:
+        return f"{noun} from {schema['minimum']:g} to {schema['maximum']:g}"
+    low = f"at least {schema['minimum']:g}" if "minimum" in schema else f"above {schema['exclusiveMinimum']:g}"
+    high = f"at most {schema['maximum']:g}" if "maximum" in schema else f"below {schema['exclusiveMaximum']:g}"
+    return f"{noun} {low} and {high}"
+
+
+def _refuse_repeats(sources: tuple[OptionSource, ...]) -> None:
+    times_given = Counter(name for source in sources for name, _ in source.pairs)
+    for name, times in times_given.items():
+        if times > 1:
+            places = [source.place for source in sources if any(name == other for other, _ in source.pairs)]
+            raise InvalidRequest(
+                f"the option {reprlib.repr(name)} is given {times} times ({' and '.join(places)}); give it once"
+            )
+
+
+def _checked(model: OptionsModel, source: OptionSource) -> dict[str, Any]:
+    for name, _ in source.pairs:
+        if name not in model.model_fields:
+            raise InvalidRequest(_unknown(name, source.place, tuple(model.model_fields)))
+    try:
+        options = model.model_validate(dict(source.pairs), strict=source.typed)
+    except ValidationError as error:
+        raise InvalidRequest("; ".join(_bad_values(model, error))) from error
+    return options.model_dump(exclude_unset=True)
+
+
+def _unknown(name: str, place: str, known: tuple[str, ...]) -> str:
+    nearest = get_close_matches(name, known, n=1) if len(name) <= _LONGEST_NAME else []
+    hint = f"did you mean {nearest[0]!r}?" if nearest else f"the options are {', '.join(known)}"
+    return f"unknown option {reprlib.repr(name)} in the {place}; {hint}"
+
+
+def _bad_values(model: OptionsModel, error: ValidationError) -> Iterable[str]:
+    properties = model.model_json_schema()["properties"]
+    for fault in error.errors(include_url=False, include_context=False):
+        name = str(fault["loc"][0])
+        yield f"{name} is {reprlib.repr(fault['input'])}, but must be {accepts(properties[name])}"

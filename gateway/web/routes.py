@@ -1,0 +1,68 @@
+"""The routes of the API. Bodies and options are read by hand (`payload`), so that every fault in them is a problem."""
+
+from asgi_correlation_id import correlation_id
+from fastapi import APIRouter, Request, Response
+
+from gateway.web.disconnect import while_connected
+from gateway.web.health import add_health_routes
+from gateway.web.openapi import ocr_operation, problem_responses, success_headers
+from gateway.web.options import OptionsModel, options_for
+from gateway.web.payload import read_payload
+from gateway.web.problems import PROBLEMS
+from gateway.web.record import record_of
+from gateway.web.schemas import ModelsOut, OcrOut, json_response, models_out, ocr_out
+from gateway.web.services import Services
+
+_OCR_CODES = tuple(code for code in PROBLEMS if code not in ("not_found", "method_not_allowed"))
+
+
+def create_router(services: Services) -> APIRouter:
+    """Every route that needs the services."""
+    router = APIRouter()
+    _add_ocr_route(router, services)
+    _add_models_route(router, services)
+    add_health_routes(router, services)
+    return router
+
+
+def _add_ocr_route(router: APIRouter, services: Services) -> None:
+    options = options_for(services.limits)
+
+    @router.post(
+        "/v1/ocr",
+        summary="Read an image",
+        response_model=OcrOut,
+        response_description="The text of the image; an image without text has no lines.",
+        responses={**success_headers(timing=True), **problem_responses(*_OCR_CODES)},
+        openapi_extra=ocr_operation(options),
+        tags=["ocr"],
+    )
+    async def read_image(request: Request) -> Response:
+        """Find and read the lines of text in one image."""
+        return await _read(request, options, services)
+
+
+async def _read(request: Request, model: OptionsModel, services: Services) -> Response:
+    record = record_of(request.scope)
+    payload = await read_payload(request, model, services.limits)
+    reading = services.pipeline.read(
+        payload.data, payload.options.page_options(), deadline=payload.deadline, times=record.times
+    )
+    page = await while_connected(reading, request.receive)
+    record.lines = len(page.lines)
+    record.warnings = tuple(warning.code for warning in page.warnings)
+    answer = ocr_out(page, services.models(), request_id=correlation_id.get() or "")
+    return json_response(answer, {"Server-Timing": record.times.server_timing()})
+
+
+def _add_models_route(router: APIRouter, services: Services) -> None:
+    @router.get(
+        "/v1/models",
+        summary="What is served",
+        response_model=ModelsOut,
+        responses={**success_headers(), **problem_responses("internal", "backend_unavailable")},
+        tags=["ocr"],
+    )
+    async def describe_models() -> Response:
+        """The model set, and its models as the inference server names them."""
+        return json_response(models_out(services.models()))

@@ -1,0 +1,102 @@
+"""What the routes need from the rest of the service; the composition root fills it in."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from gateway.deadline import Deadline
+from gateway.inference.contract import Contract
+from gateway.metrics import StageTimes
+from gateway.ocr.elements import Page
+from gateway.ocr.options import PageOptions
+
+
+class PageReader(Protocol):
+    """Turns the data of one image into a page; the pipeline does."""
+
+    async def read(self, data: bytes, options: PageOptions, *, deadline: Deadline, times: StageTimes) -> Page:
+        """Read one image.
+
+        Raises:
+            OcrError: with the stage where it happened.
+        """
+
+
+class Readiness(Protocol):
+    """Knows whether the models answer rightly; the canary does."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether requests should be sent here."""
+
+    @property
+    def reason(self) -> str:
+        """Why not, in words for an operator."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServedModel:
+    """One model as the inference server names it.
+
+    Attributes:
+        name, version: in the inference server.
+        kind: what it does.
+    """
+
+    name: str
+    version: str
+    kind: Literal["detection", "recognition"]
+
+
+@dataclass(frozen=True, slots=True)
+class ServedModels:
+    """What answers requests at the moment.
+
+    Attributes:
+        model_set: name of the set in the catalog.
+        models: detection first.
+    """
+
+    model_set: str
+    models: tuple[ServedModel, ...]
+
+    @classmethod
+    def of(cls, contract: Contract) -> "ServedModels":
+        """The models of a contract."""
+        detection = (ServedModel(model.name, model.version, "detection") for model in contract.detection.models)
+        recognition = (ServedModel(model.name, model.version, "recognition") for model in contract.recognition.models)
+        return cls(contract.model_set, (*detection, *recognition))
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLimits:
+    """What one request may cost; the defaults are the settings'.
+
+    Attributes:
+        max_body_bytes: largest body, as it is sent.
+        timeout_s: the deadline of a request that does not ask for one.
+        max_timeout_s: the longest deadline that a request may ask for.
+    """
+
+    max_body_bytes: int
+    timeout_s: float
+    max_timeout_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Everything the routes call.
+
+    Attributes:
+        pipeline: reads images.
+        canary: knows whether the service is ready.
+        models: describes what is served; called for every answer, because models may be exchanged.
+        limits: of one request.
+        draining: whether the service is about to stop.
+    """
+
+    pipeline: PageReader
+    canary: Readiness
+    models: Callable[[], ServedModels]
+    limits: RequestLimits
+    draining: Callable[[], bool]

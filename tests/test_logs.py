@@ -1,0 +1,162 @@
+import io
+import json
+import logging
+import queue
+import threading
+import warnings
+
+import pytest
+from asgi_correlation_id import correlation_id
+
+from gateway.logs import HoldBackRepeats, QueueOrDrop, logging_to
+
+logger = logging.getLogger("gateway.somewhere")
+
+
+@pytest.fixture(autouse=True)
+def _loggers_as_they_were():
+    root = logging.getLogger()
+    before = root.handlers[:], root.level
+    yield
+    assert (root.handlers, root.level) == before
+
+
+def written(stream):
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def record(message="m", level=logging.WARNING, created=1000.0):
+    made = logging.LogRecord("name", level, "file", 1, message, (), None)
+    made.created = created
+    return made
+
+
+def test_a_line_is_one_json_object_with_what_happened_where():
+    stream = io.StringIO()
+    with logging_to(stream):
+        logger.warning("lost %d\nlines", 3, extra={"code": "x"})
+    [line] = written(stream)
+    assert line.pop("time").endswith("+00:00")
+    assert line == {
+        "level": "WARNING",
+        "logger": "gateway.somewhere",
+        "message": "lost 3\nlines",
+        "request_id": None,
+        "code": "x",
+    }
+
+
+def test_a_line_belongs_to_the_request_in_which_it_was_said():
+    stream = io.StringIO()
+    with logging_to(stream):
+        token = correlation_id.set("order-66")
+        logger.info("inside")
+        correlation_id.reset(token)
+        logger.info("outside")
+    assert [line["request_id"] for line in written(stream)] == ["order-66", None]
+
+
+def test_a_traceback_is_part_of_its_line():
+    stream = io.StringIO()
+    with logging_to(stream):
+        logger.error("bug", exc_info=KeyError("lost"))
+    [line] = written(stream)
+    assert line["message"] == "bug"
+    assert line["traceback"].endswith("KeyError: 'lost'")
+
+
+@pytest.mark.parametrize(("level", "messages"), [("debug", ["d", "i", "w"]), ("info", ["i", "w"]), ("error", [])])
+def test_only_what_is_severe_enough_is_written(level, messages):
+    stream = io.StringIO()
+    with logging_to(stream, level=level):
+        logger.debug("d")
+        logger.info("i")
+        logger.warning("w")
+    assert [line["message"] for line in written(stream)] == messages
+
+
+def test_text_is_for_people():
+    stream = io.StringIO()
+    with logging_to(stream, log_format="text"):
+        logger.info("hello")
+    assert stream.getvalue().endswith(" INFO    gateway.somewhere [-] hello\n")
+
+
+def test_uvicorn_writes_through_us_but_its_access_log_is_off():
+    stream = io.StringIO()
+    uvicorn = logging.getLogger("uvicorn.error")
+    uvicorn.addHandler(logging.NullHandler())
+    with logging_to(stream):
+        uvicorn.info("started", extra={"color_message": "\x1b[36mstarted"})
+        logging.getLogger("uvicorn.access").info("GET / 200")
+    [line] = written(stream)
+    assert (line["logger"], line["message"]) == ("uvicorn.error", "started")
+    assert "color_message" not in line
+
+
+def test_arguments_are_written_as_they_were_when_the_line_was_said():
+    stream = io.StringIO()
+    with logging_to(stream):
+        lines = ["a"]
+        logger.info("%s", lines)
+        lines.append("b")
+    assert written(stream)[0]["message"] == "['a']"
+
+
+def test_a_stream_that_blocks_does_not_block_whoever_logs():
+    class Stuck(io.StringIO):
+        def __init__(self):
+            super().__init__()
+            self.free = threading.Event()
+
+        def write(self, text):
+            self.free.wait(30)
+            return super().write(text)
+
+    stream = Stuck()
+    with logging_to(stream):
+        for number in range(100):
+            logger.info("%d", number)
+        assert stream.getvalue() == ""
+        stream.free.set()
+    assert len(written(stream)) == 100
+
+
+def test_lines_that_do_not_fit_are_dropped_and_the_next_one_says_how_many():
+    lines = queue.Queue(1)
+    handler = QueueOrDrop(lines)
+    for message in ("kept", "lost", "lost"):
+        handler.handle(record(message))
+    kept = lines.get()
+    handler.handle(record("next"))
+    assert "dropped_before" not in vars(kept)
+    assert vars(lines.get())["dropped_before"] == 2
+
+
+def test_a_warning_that_repeats_is_written_ten_times_a_second():
+    hold_back = HoldBackRepeats()
+    said = [record(created=1000 + n / 100) for n in range(50)]
+    passed = [line for line in said if hold_back.filter(line)]
+    assert passed == said[:10]
+    assert [line for line in passed if "repeats" in vars(line)] == [said[9]]
+
+
+def test_repeats_are_counted_anew_every_second_and_for_each_message():
+    hold_back = HoldBackRepeats()
+    said = [record(message, created=second) for second in (1000.0, 1001.0) for message in "ab" for _ in range(11)]
+    assert sum(hold_back.filter(line) for line in said) == 40
+
+
+def test_lines_about_requests_are_never_held_back():
+    hold_back = HoldBackRepeats()
+    assert all(hold_back.filter(record(level=logging.INFO)) for _ in range(1000))
+
+
+def test_python_warnings_are_lines_too():
+    stream = io.StringIO()
+    with logging_to(stream), warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.warn("old", DeprecationWarning, stacklevel=1)
+    [line] = written(stream)
+    assert line["logger"] == "py.warnings"
+    assert "DeprecationWarning: old" in line["message"]

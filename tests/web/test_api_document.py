@@ -1,0 +1,89 @@
+"""docs/api.md says what the code does: options, problems, warnings, addresses and both examples."""
+
+import ast
+import json
+import re
+from pathlib import Path
+
+import pytest
+from web_fakes import app_with, post
+
+from gateway.settings import Settings
+from gateway.web.options import accepts, options_for
+from gateway.web.problems import PROBLEMS, Problem
+from gateway.web.schemas import OcrOut
+from gateway.web.services import RequestLimits
+
+ROOT = Path(__file__).parents[2]
+DOCUMENT = (ROOT / "docs" / "api.md").read_text()
+EXAMPLES = re.findall(r"```json\n(.*?)```", DOCUMENT, re.DOTALL)
+
+
+def table_below(heading):
+    """Rows of the first table after a heading, as lists of cells without their backquotes."""
+    _, _, below = DOCUMENT.partition(f"{heading}\n")
+    table = re.search(r"(?:^\|.*\n)+", below, re.MULTILINE).group()
+    return [[cell.strip().replace("`", "") for cell in row.strip("|").split(" | ")] for row in table.splitlines()[2:]]
+
+
+def default_of(setting):
+    return Settings.model_fields[setting].default
+
+
+def written(default):
+    return json.dumps(default) if isinstance(default, bool) else f"{default:g}"
+
+
+def warning_codes():
+    """The first argument of every `Warning(...)` in the gateway."""
+    for path in (ROOT / "gateway").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Warning":
+                assert isinstance(node.args[0], ast.Constant), f"{path}: the code of a warning must be written there"
+                yield node.args[0].value
+
+
+def test_every_option_is_described_with_its_range_and_default_in_the_same_words():
+    limits = RequestLimits(default_of("max_body_bytes"), default_of("timeout_s"), default_of("max_timeout_s"))
+    properties = options_for(limits).model_json_schema()["properties"]
+    assert table_below("### Options") == [
+        [name, accepts(schema), written(schema["default"]), schema["description"]]
+        for name, schema in properties.items()
+    ]
+
+
+def test_every_problem_is_described_as_in_the_table():
+    assert table_below("## Problems") == [
+        [str(kind.status), code, kind.title, kind.advice] for code, kind in PROBLEMS.items()
+    ]
+
+
+def test_every_warning_that_the_gateway_can_give_is_described():
+    assert {code for code, _ in table_below("### Warnings")} == set(warning_codes())
+
+
+def test_every_address_is_described():
+    described = set(re.findall(r"`GET (/[^`]*)`", DOCUMENT)) | set(re.findall(r"`POST (/[^`]*)`", DOCUMENT))
+    routes = set(app_with().openapi()["paths"])
+    assert described == routes | {"/docs", "/openapi.json"}
+
+
+def test_the_limit_of_the_body_is_the_settings():
+    assert f"may have {default_of('max_body_bytes'):,} bytes (setting `OCR_MAX_BODY_BYTES`)" in DOCUMENT
+
+
+def test_the_answer_shown_is_one_that_could_be_sent():
+    assert OcrOut.model_validate_json(EXAMPLES[0]).model_dump(mode="json") == json.loads(EXAMPLES[0])
+
+
+async def test_the_problem_shown_is_the_one_that_is_sent():
+    sent = await post(
+        content=b"x", params={"min_scor": "1"}, headers={"x-request-id": json.loads(EXAMPLES[1])["request_id"]}
+    )
+    assert sent.json() == json.loads(EXAMPLES[1])
+    assert Problem.model_validate_json(EXAMPLES[1])
+
+
+@pytest.mark.parametrize("setting", ["max_body_bytes", "timeout_s", "max_timeout_s"])
+def test_settings_are_called_by_their_names(setting):
+    assert f"`OCR_{setting.upper()}`" in DOCUMENT

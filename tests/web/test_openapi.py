@@ -1,0 +1,207 @@
+"""FastAPI can't derive most of this document from types, so it is tested by building requests from it."""
+
+from base64 import b64encode
+
+import pytest
+from pydantic import TypeAdapter
+from web_fakes import FakeCanary, FakePipeline, app_with, client_of, no_models
+
+from gateway import errors
+from gateway.web.problems import PROBLEMS
+from gateway.web.schemas import LineOut, ModelOut, OcrOut, PageOut, StatusOut, WarningOut
+
+DOCUMENT = app_with().openapi()
+OCR = DOCUMENT["paths"]["/v1/ocr"]["post"]
+PARAMETERS = {parameter["name"]: parameter["schema"] for parameter in OCR["parameters"]}
+CONTENT = OCR["requestBody"]["content"]
+OPERATIONS = [(path, method) for path, methods in DOCUMENT["paths"].items() for method in methods]
+DATA = b"\x89PNG and so on"
+
+
+def documented_codes(path, method):
+    responses = DOCUMENT["paths"][path][method]["responses"]
+    return {
+        code
+        for status, response in responses.items()
+        for code in response["content"].get("application/problem+json", {}).get("examples", {})
+        if PROBLEMS[code].status == int(status)
+    }
+
+
+def references(node):
+    if isinstance(node, dict):
+        if "$ref" in node:
+            yield node["$ref"]
+        node = list(node.values())
+    if isinstance(node, list):
+        for child in node:
+            yield from references(child)
+
+
+async def post(pipeline=None, **request):
+    async with client_of(app_with(pipeline)) as client:
+        return await client.post("/v1/ocr", **request)
+
+
+def test_every_reference_leads_somewhere():
+    for reference in references(DOCUMENT):
+        node = DOCUMENT
+        for key in reference.removeprefix("#/").split("/"):
+            node = node[key]
+
+
+def test_every_code_of_the_table_is_documented_and_no_other():
+    assert DOCUMENT["components"]["schemas"]["Problem"]["properties"]["code"]["enum"] == list(PROBLEMS)
+
+
+def test_every_code_is_an_example_of_an_operation_that_can_answer_it():
+    shown = set().union(*(documented_codes(path, method) for path, method in OPERATIONS))
+    # Nobody who follows the document uses a wrong method.
+    assert shown == set(PROBLEMS) - {"method_not_allowed"}
+
+
+def test_examples_of_problems_are_true_to_the_table():
+    for path, method in OPERATIONS:
+        for status, response in DOCUMENT["paths"][path][method]["responses"].items():
+            for code, example in response["content"].get("application/problem+json", {}).get("examples", {}).items():
+                assert example["value"]["code"] == code
+                assert example["value"]["status"] == int(status) == PROBLEMS[code].status
+
+
+def test_a_503_documents_its_retry_after():
+    assert "Retry-After" in OCR["responses"]["503"]["headers"]
+
+
+@pytest.mark.parametrize(("path", "method"), OPERATIONS)
+def test_every_answer_documents_the_request_id(path, method):
+    for response in DOCUMENT["paths"][path][method]["responses"].values():
+        assert "X-Request-Id" in response["headers"]
+        assert response["description"]
+
+
+@pytest.mark.parametrize(("path", "method"), [operation for operation in OPERATIONS if operation[1] == "get"])
+async def test_every_documented_address_answers_with_the_documented_members(path, method):
+    async with client_of(app_with()) as client:
+        response = await client.get(path.format(code="internal"))
+    assert response.status_code == 200
+    content = DOCUMENT["paths"][path][method]["responses"]["200"]["content"]
+    media_type = response.headers["content-type"].partition(";")[0]
+    assert list(content) == [media_type]
+    if media_type == "application/json":
+        name = content[media_type]["schema"]["$ref"].rpartition("/")[2]
+        assert list(response.json()) == list(DOCUMENT["components"]["schemas"][name]["properties"])
+
+
+async def test_the_answer_has_the_documented_members_on_every_level():
+    answer = (await post(content=DATA)).json()
+    levels = {
+        "OcrOut": answer,
+        "ModelOut": answer["models"][0],
+        "PageOut": answer["pages"][0],
+        "LineOut": answer["pages"][0]["lines"][0],
+        "WarningOut": answer["warnings"][0],
+    }
+    for name, level in levels.items():
+        schema = DOCUMENT["components"]["schemas"][name]
+        assert list(level) == list(schema["properties"])
+        assert schema["required"] == list(schema["properties"])
+
+
+@pytest.mark.parametrize("model", [OcrOut, ModelOut, PageOut, LineOut, WarningOut, StatusOut])
+def test_examples_of_the_answer_fit_their_types(model):
+    for field in model.model_fields.values():
+        for example in field.examples or ():
+            TypeAdapter(field.annotation).validate_python(example)
+
+
+async def test_raw_bodies_may_have_the_documented_types():
+    for media_type in ("application/octet-stream", "image/*"):
+        assert CONTENT[media_type] == {"schema": {"type": "string", "format": "binary"}}
+        pipeline = FakePipeline()
+        response = await post(pipeline, content=DATA, headers={"content-type": media_type.replace("*", "png")})
+        assert response.status_code == 200
+        assert pipeline.data == DATA
+
+
+async def test_a_form_made_from_the_document_is_taken():
+    schema = CONTENT["multipart/form-data"]["schema"]
+    assert schema["required"] == ["file"]
+    fields = {name: str(value["default"]) for name, value in schema["properties"].items() if name != "file"}
+    assert set(fields) == set(PARAMETERS)
+    pipeline = FakePipeline()
+    assert (await post(pipeline, files={"file": DATA}, data=fields)).status_code == 200
+    assert pipeline.data == DATA
+
+
+async def test_a_json_body_made_from_the_document_is_taken():
+    schema = CONTENT["application/json"]["schema"]
+    assert schema["required"] == ["image"]
+    assert schema["additionalProperties"] is False
+    members = {name: value["default"] for name, value in schema["properties"].items() if name != "image"}
+    assert set(members) == set(PARAMETERS)
+    body = {"image": b64encode(DATA).decode(), **members}
+    assert (await post(json=body)).status_code == 200
+
+
+@pytest.mark.parametrize("name", CONTENT["application/json"]["examples"])
+async def test_json_examples_are_taken(name):
+    assert (await post(json=CONTENT["application/json"]["examples"][name]["value"])).status_code == 200
+
+
+def ends(schema):
+    """Values at the ends of a range: those inside and those just outside."""
+    if schema["type"] == "boolean":
+        return ["true", "false"], ["2"]
+    step = 1 if schema["type"] == "integer" else 1e-6
+    low, high = schema.get("minimum"), schema.get("maximum")
+    above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
+    # A timeout of a microsecond would be over at once.
+    inside = [above + 0.9 if low is None else low, below - step if high is None else high]
+    outside = [above if low is None else low - step, below if high is None else high + step]
+    return inside, outside
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+async def test_a_documented_range_is_taken_from_end_to_end_and_no_further(name):
+    inside, outside = ends(PARAMETERS[name])
+    for value in (*inside, PARAMETERS[name]["default"]):
+        assert (await post(content=DATA, params={name: str(value)})).status_code == 200
+    for value in outside:
+        assert (await post(content=DATA, params={name: str(value)})).status_code == 400
+
+
+def raised_by(code):
+    classes = [errors.OcrError]
+    for cls in classes:
+        classes += cls.__subclasses__()
+    return next(cls for cls in reversed(classes) if cls.code == code)
+
+
+async def produced(path, code):
+    """Make an operation answer with a code, by any means."""
+    choices = {"draining": code == "draining"}
+    if code == "backend_unavailable":
+        choices |= {"canary": FakeCanary(ready=False, reason="no"), "models": no_models}
+    async with client_of(app_with(FakePipeline(raised_by(code)("no")), **choices)) as client:
+        return await client.request("POST" if path == "/v1/ocr" else "GET", path.format(code="none"), content=DATA)
+
+
+REACHABLE = [
+    (path, code)
+    for path, method in OPERATIONS
+    for code in sorted(documented_codes(path, method))
+    # A bug of the other operations can't be ordered.
+    if path == "/v1/ocr" or code != "internal"
+]
+
+
+@pytest.mark.parametrize(("path", "code"), [pair for pair in REACHABLE if pair[1] != "not_found"])
+async def test_every_documented_code_is_answered(path, code):
+    response = await produced(path, code)
+    assert response.json()["code"] == code
+    assert str(response.status_code) in DOCUMENT["paths"][path]["post" if path == "/v1/ocr" else "get"]["responses"]
+
+
+async def test_the_documented_not_found_is_answered():
+    async with client_of(app_with()) as client:
+        assert (await client.get("/problems/none")).json()["code"] == "not_found"

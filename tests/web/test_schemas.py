@@ -1,0 +1,51 @@
+import json
+
+import numpy as np
+import pytest
+from web_fakes import LINE, MODELS, PAGE, QUAD
+
+from gateway.ocr.elements import Page, TextLine, TextRegion, Transcription
+from gateway.web.schemas import OcrOut, json_response, ocr_out
+
+
+def line_of(quad=QUAD, detection_score=0.9, transcription=None):
+    region = TextRegion(np.array(quad, np.float32), QUAD, detection_score)
+    return ocr_out(Page(10, 10, (TextLine(region, transcription),)), MODELS, request_id="r").pages[0].lines[0]
+
+
+def test_what_is_sent_fits_its_own_schema():
+    sent = json_response(ocr_out(PAGE, MODELS, request_id="r")).body
+    assert OcrOut.model_validate_json(sent, strict=True) == ocr_out(PAGE, MODELS, request_id="r")
+
+
+@pytest.mark.parametrize(
+    ("sent", "shown"), [(12.3, 12.3), (12.34, 12.3), (12.36, 12.4), (-0.26, -0.3), (11999.96, 12000.0)]
+)
+def test_corners_are_rounded_to_a_tenth_of_a_pixel_in_writing_too(sent, shown):
+    quad = line_of([[sent, 0], [1, 0], [1, 1], [0, 1]]).quad
+    assert json.dumps(quad[0][0]) == json.dumps(shown)
+
+
+def test_scores_are_rounded_to_four_digits():
+    line = line_of(detection_score=0.123456, transcription=Transcription("a", 0.99999))
+    assert (line.detection_score, line.score) == (0.1235, 1.0)
+
+
+def test_scores_of_numpy_are_numbers():
+    line = line_of(detection_score=np.float32(0.123456), transcription=Transcription("a", np.float64(0.5)))
+    assert json.loads(json_response(line).body)["detection_score"] == 0.1235
+
+
+def test_a_line_that_was_not_read_has_neither_text_nor_score():
+    line = line_of(transcription=None)
+    assert (line.text, line.score) == (None, None)
+
+
+def test_a_line_that_says_nothing_has_an_empty_text():
+    line = line_of(transcription=Transcription("", 0.0))
+    assert (line.text, line.score) == ("", 0.0)
+
+
+def test_a_pages_text_is_its_lines_text():
+    answer = ocr_out(Page(10, 10, (LINE, LINE)), MODELS, request_id="r")
+    assert answer.pages[0].text == "hello, wörld\nhello, wörld"

@@ -1,0 +1,138 @@
+"""A small app around a pipeline that answers what a test wants, and clients for it."""
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import httpx
+import numpy as np
+
+from gateway.errors import BackendUnavailable
+from gateway.ocr.elements import Page, TextLine, TextRegion, Transcription, Warning  # noqa: A004 - the API's word
+from gateway.web.assembly import create_web
+from gateway.web.routes import create_router
+from gateway.web.services import RequestLimits, ServedModel, ServedModels, Services
+
+LIMITS = RequestLimits(max_body_bytes=10_000, timeout_s=30.0, max_timeout_s=120.0)
+MODELS = ServedModels(
+    "ppocrv6-small",
+    (ServedModel("text_detection", "1", "detection"), ServedModel("text_recognition", "2", "recognition")),
+)
+QUAD = np.array([[10.04, 20.0], [110.26, 20.0], [110.0, 44.0], [10.0, 44.0]], np.float32)
+LINE = TextLine(TextRegion(QUAD, QUAD, 0.912345), Transcription("hello, wörld", 0.987654), turned=180)
+PAGE = Page(200, 100, (LINE,), (Warning("line_split", "1 line was read in pieces"),))
+
+
+@dataclass
+class FakePipeline:
+    """Returns its outcome, or raises it; remembers what it was asked.
+
+    Attributes:
+        outcome: a page, or an error to raise.
+        gate: if set, a reading waits for it.
+        calls: data, options and deadline of each reading.
+        cancelled: readings that were cancelled.
+    """
+
+    outcome: Page | Exception = PAGE
+    gate: asyncio.Event | asyncio.Barrier | None = None
+    calls: list = field(default_factory=list)
+    cancelled: int = 0
+
+    async def read(self, data, options, *, deadline, times):
+        self.calls.append((data, options, deadline))
+        with times.stage("decode"):
+            await self._wait()
+            if isinstance(self.outcome, Exception):
+                raise self.outcome
+        return self.outcome
+
+    async def _wait(self):
+        try:
+            if self.gate is not None:
+                await self.gate.wait()
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+
+    @property
+    def data(self):
+        return self.calls[-1][0]
+
+    @property
+    def options(self):
+        return self.calls[-1][1]
+
+    @property
+    def deadline(self):
+        return self.calls[-1][2]
+
+
+@dataclass
+class FakeCanary:
+    ready: bool = True
+    reason: str = ""
+
+
+def no_models():
+    raise BackendUnavailable("the models have not been read yet")
+
+
+def services_with(pipeline=None, *, canary=None, models=lambda: MODELS, draining=False, limits=LIMITS):
+    return Services(
+        pipeline=pipeline or FakePipeline(),
+        canary=canary or FakeCanary(),
+        models=models,
+        limits=limits,
+        draining=lambda: draining,
+    )
+
+
+def app_with(pipeline=None, **choices):
+    app = create_web(version="0.0.0")
+    app.include_router(create_router(services_with(pipeline, **choices)))
+    return app
+
+
+@asynccontextmanager
+async def client_of(app):
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway") as client:
+        yield client
+
+
+async def post(pipeline=None, *, choices=None, **request):
+    """One POST to /v1/ocr of a new app."""
+    async with client_of(app_with(pipeline, **(choices or {}))) as client:
+        return await client.post("/v1/ocr", **request)
+
+
+async def send(app, messages, *, headers=(), path="/v1/ocr", method="POST", query=b""):
+    """Play an HTTP server: hand over `messages`, one a receive; returns what the app sent and what was left."""
+    waiting = list(messages)
+    sent = []
+    never = asyncio.Event()
+
+    async def receive():
+        if not waiting:
+            await never.wait()
+        return waiting.pop(0)
+
+    async def collect(message):
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "http_version": "1.1",
+        "method": method,
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": query,
+        "headers": [(name.encode(), value.encode("latin-1")) for name, value in headers],
+        "scheme": "http",
+    }
+    await app(scope, receive, collect)
+    return sent, waiting
+
+
+def chunk(body, *, more=False):
+    return {"type": "http.request", "body": body, "more_body": more}
