@@ -16,6 +16,7 @@ import numpy as np
 from gateway.arrays import Image, ProbabilityMap, Rows, RowSteps
 from gateway.deadline import Deadline
 from gateway.errors import BackendUnavailable, InferenceTimeout, OcrError
+from gateway.inference.batching import PADDING
 from gateway.inference.codecs import Codec, Pixels, Tensors, detection_codec, recognition_codec
 from gateway.inference.contract import Contract
 from gateway.metrics import CALL_SECONDS, CALLS, CALLS_IN_FLIGHT
@@ -23,9 +24,6 @@ from gateway.metrics import CALL_SECONDS, CALLS, CALLS_IN_FLIGHT
 Answer = TypeVar("Answer")
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
-
-GREY = 128
-"""What rows and columns that hold no text are filled with; normalised it is as good as zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,20 +125,23 @@ def with_grey_rows(rows: Rows, count: int) -> Rows:
     missing = count - len(rows)
     if missing == 0:
         return rows
-    return np.concatenate([rows, np.full((missing, *rows.shape[1:]), GREY, np.uint8)])
+    return np.concatenate([rows, np.full((missing, *rows.shape[1:]), PADDING, np.uint8)])
 
 
 @contextmanager
 def counted(model: str) -> Iterator[None]:
     """Count a call to this model, its outcome and its time."""
     started = time.perf_counter()
-    outcome = "cancelled"
+    outcome = "internal"
     CALLS_IN_FLIGHT.labels(model).inc()
     try:
         yield
         outcome = "ok"
     except OcrError as error:
         outcome = error.code
+        raise
+    except asyncio.CancelledError:
+        outcome = "cancelled"
         raise
     finally:
         CALLS_IN_FLIGHT.labels(model).dec()

@@ -110,9 +110,7 @@ def _detection_shape(config: ModelConfig, height: int, width: int) -> tuple[int,
 
 def _read_recognition(served: Sequence[ServedModel]) -> RecognitionContract:
     graph = _agreed("graph", {one.config.name: _graph(one.config) for one in served})
-    charset = _agreed(
-        "charset", {one.config.name: _charset(one.config) for one in served}, lambda charset: f"{len(charset)} classes"
-    )
+    charset = _read_charset(served)
     shapes = {one.config.name: _line_shape(one.config, graph, charset) for one in served}
     models = tuple(_recognition_model(one, shapes[one.config.name][1]) for one in served)
     return RecognitionContract(
@@ -166,14 +164,26 @@ def _named_buckets(config: ModelConfig) -> tuple[int, ...]:
     return tuple(sorted(set(widths)))
 
 
-def _charset(config: ModelConfig) -> tuple[str, ...]:
-    """Text of each class. Class 0 is the blank, the last one the space; CTC and the codecs rely on both."""
-    charset = ("", *_parameter(config, "charset").split("\n"))
+def _read_charset(served: Sequence[ServedModel]) -> tuple[str, ...]:
+    """Text of each class. Class 0 is the blank, the last one the space; CTC and the codecs rely on both.
+
+    It is compared in one piece and cut once: dozens of models of one shape each carry the same 18,000 texts.
+    """
+    text = _agreed(
+        "charset",
+        {one.config.name: _parameter(one.config, "charset") for one in served},
+        lambda text: f"{len(_split_charset(text))} classes",
+    )
+    name, charset = served[0].config.name, _split_charset(text)
     if "" in charset[1:]:
-        raise ContractError(f"{config.name}: class {charset.index('', 1)} of {len(charset)} in its charset has no text")
+        raise ContractError(f"{name}: class {charset.index('', 1)} of {len(charset)} in its charset has no text")
     if charset[-1] != " ":
-        raise ContractError(f"{config.name}: the last of {len(charset)} classes is {charset[-1]!r}, not the space")
+        raise ContractError(f"{name}: the last of {len(charset)} classes is {charset[-1]!r}, not the space")
     return charset
+
+
+def _split_charset(text: str) -> tuple[str, ...]:
+    return ("", *text.split("\n"))
 
 
 def _graph(config: ModelConfig) -> Graph:

@@ -42,6 +42,7 @@ class FakeTriton(GRPCInferenceServiceServicer):
     configs: dict[str, ModelConfig]
     models: dict[str, Model]
     version: str = "1"
+    answering_version: str | None = None
     restricted: bool = False
     requests: list[ModelInferRequest] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
@@ -81,7 +82,11 @@ class FakeTriton(GRPCInferenceServiceServicer):
             await context.abort(failure.code, failure.text)
         if not isinstance(answer, ModelInferResponse):
             answer = answer_of(answer)
-        answer.model_name, answer.model_version, answer.id = request.model_name, self.version, request.id
+        answer.model_name, answer.model_version, answer.id = (
+            request.model_name,
+            self.answering_version or self.version,
+            request.id,
+        )
         return answer
 
     async def hang(self, request):

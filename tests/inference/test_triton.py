@@ -369,6 +369,14 @@ async def test_an_answer_of_a_new_version_with_another_charset_is_not_believed()
         assert (await backend.recognize(ROWS, timeout_s=5)).class_index.shape == (3, 4)
 
 
+async def test_an_answer_of_a_version_that_is_not_served_any_more_is_not_believed():
+    triton = edited()
+    async with connected(triton) as backend:
+        triton.answering_version = "0"
+        with pytest.raises(BackendUnavailable, match="version 0 answered"):
+            await backend.recognize(ROWS, timeout_s=5)
+
+
 async def test_calls_are_counted_by_model_and_outcome():
     triton = triton_of(detection_config(), row_config(32, 3))
     name = "text_recognition_w32_r3"
