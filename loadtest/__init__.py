@@ -1,0 +1,1 @@
+"""Measurements of the service from outside; no part of what is deployed."""
