@@ -3,6 +3,7 @@
 Starlette's form parser would spool the file to disk.
 """
 
+import reprlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
@@ -107,8 +108,9 @@ class FormParser:
         part = self._parts[-1]
         part.content += memoryview(data)[start:end]
         if not part.is_file and len(part.content) > _MAX_FIELD_BYTES:
+            name = reprlib.repr(part.name)
             raise InvalidRequest(
-                f"the field {part.name!r} is longer than {_MAX_FIELD_BYTES} bytes; is it the file? {_EXAMPLE}"
+                f"the field {name} is longer than {_MAX_FIELD_BYTES} bytes; is it the file? {_EXAMPLE}"
             )
 
     def _on_end(self) -> None:
@@ -130,7 +132,7 @@ async def read_form(content_type: str, chunks: AsyncIterator[bytes]) -> Body:
 def _check_files(files: list[_Part]) -> None:
     misnamed = [part.name for part in files if part.name != "file"]
     if misnamed:
-        raise InvalidRequest(f"the file part must be named 'file', not {misnamed[0]!r}, {_EXAMPLE}")
+        raise InvalidRequest(f"the file part must be named 'file', not {reprlib.repr(misnamed[0])}, {_EXAMPLE}")
     if len(files) != 1:
         raise InvalidRequest(f"the multipart body must have one part named 'file', not {len(files)}, {_EXAMPLE}")
     if not files[0].content:
@@ -141,4 +143,4 @@ def _text(part: _Part) -> str:
     try:
         return part.content.decode()
     except UnicodeDecodeError as error:
-        raise InvalidRequest(f"the field {part.name!r} is not UTF-8") from error
+        raise InvalidRequest(f"the field {reprlib.repr(part.name)} is not UTF-8") from error

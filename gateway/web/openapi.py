@@ -7,7 +7,7 @@ from fastapi import FastAPI
 from pydantic import Field, create_model
 
 from gateway.web.options import OptionsModel
-from gateway.web.problems import MEDIA_TYPE, PROBLEMS, Problem, type_of
+from gateway.web.problems import MEDIA_TYPE, PROBLEMS, Problem, is_retryable, type_of
 
 Schema = dict[str, Any]
 """A piece of the document; as free as JSON."""
@@ -94,7 +94,7 @@ def _example(code: str) -> Schema:
         instance="/v1/ocr",
         code=code,
         request_id="0f4f9e1c4d7f4b6c9a51f5b0a8f3a2de",
-        retryable=kind.status == 503,
+        retryable=is_retryable(code),
         retry_after_ms=1500 if kind.status == 503 else None,
     )
     return problem.model_dump(exclude_none=True)

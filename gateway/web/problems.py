@@ -82,12 +82,16 @@ def type_of(code: str) -> str:
     return f"/problems/{code}"
 
 
+def is_retryable(code: str, base: type[OcrError] = OcrError) -> bool:
+    """Whether the same request may succeed a little later, as the error with this code says."""
+    return (base.code == code and base.retryable) or any(is_retryable(code, cls) for cls in base.__subclasses__())
+
+
 def problem_response(
     request: Request,
     code: str,
     detail: str,
     *,
-    retryable: bool = False,
     stage: str | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
@@ -102,7 +106,7 @@ def problem_response(
         instance=quote(request.scope["path"], errors="replace"),
         code=code,
         request_id=correlation_id.get() or "",
-        retryable=retryable,
+        retryable=is_retryable(code),
         stage=stage,
         retry_after_ms=wait_ms,
     )
@@ -135,7 +139,7 @@ async def _on_ocr_error(request: Request, error: Exception) -> Response:
         return internal_problem(request)
     if kind.status >= 500:
         logger.warning("%s in %s: %s (%r)", error.code, error.stage, error.detail, error.__cause__)
-    return problem_response(request, error.code, error.detail, retryable=error.retryable, stage=error.stage)
+    return problem_response(request, error.code, error.detail, stage=error.stage)
 
 
 async def _on_http_exception(request: Request, error: Exception) -> Response:

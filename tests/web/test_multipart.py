@@ -105,6 +105,10 @@ def test_an_endless_boundary_is_refused():
     assert detail.startswith("the multipart Content-Type is broken: Boundary length 1000")
 
 
+def test_a_long_name_is_not_repeated():
+    assert len(refusal(part(FILE.replace(b'"file"', b"x" * 4000), b"a"))) < 200
+
+
 def test_ten_thousand_parts_are_not_parsed_to_their_end():
     parser = FormParser(TYPE)
     with pytest.raises(InvalidRequest, match="more than 32 parts"):

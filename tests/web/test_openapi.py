@@ -1,8 +1,10 @@
 """FastAPI can't derive most of this document from types, so it is tested by building requests from it."""
 
-from base64 import b64encode
+from base64 import b64decode, b64encode
+from io import BytesIO
 
 import pytest
+from PIL import Image
 from pydantic import TypeAdapter
 from web_fakes import FakeCanary, FakePipeline, app_with, client_of, no_models
 
@@ -143,6 +145,11 @@ async def test_a_json_body_made_from_the_document_is_taken():
     assert (await post(json=body)).status_code == 200
 
 
+def test_the_image_of_the_examples_is_one():
+    data = b64decode(CONTENT["application/json"]["examples"]["base64"]["value"]["image"])
+    assert Image.open(BytesIO(data)).getpixel((0, 0)) == 255
+
+
 @pytest.mark.parametrize("name", CONTENT["application/json"]["examples"])
 async def test_json_examples_are_taken(name):
     assert (await post(json=CONTENT["application/json"]["examples"][name]["value"])).status_code == 200
@@ -198,8 +205,11 @@ REACHABLE = [
 @pytest.mark.parametrize(("path", "code"), [pair for pair in REACHABLE if pair[1] != "not_found"])
 async def test_every_documented_code_is_answered(path, code):
     response = await produced(path, code)
-    assert response.json()["code"] == code
-    assert str(response.status_code) in DOCUMENT["paths"][path]["post" if path == "/v1/ocr" else "get"]["responses"]
+    responses = DOCUMENT["paths"][path]["post" if path == "/v1/ocr" else "get"]["responses"]
+    example = responses[str(response.status_code)]["content"]["application/problem+json"]["examples"][code]["value"]
+    same = ("type", "title", "status", "code", "retryable")
+    assert {name: response.json()[name] for name in same} == {name: example[name] for name in same}
+    assert ("retry_after_ms" in response.json()) == ("retry_after_ms" in example)
 
 
 async def test_the_documented_not_found_is_answered():
