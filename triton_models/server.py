@@ -122,6 +122,9 @@ class TritonProcess:
         model_control: "none" loads every model at start; "explicit" loads and unloads on request.
         model_config_name: variant of the models' configurations (`configs/NAME.pbtxt`).
         extra_flags: further flags of tritonserver.
+
+    Attributes:
+        shm_prefix: what the names of the latest start begin with in /dev/shm.
     """
 
     name = "triton"
@@ -145,7 +148,7 @@ class TritonProcess:
         self._model_config_name = model_config_name
         self._extra_flags = tuple(extra_flags)
         self._process: subprocess.Popen[bytes] | None = None
-        self._shm_prefix = ""
+        self.shm_prefix = ""
         self._log_start = 0
 
     @property
@@ -179,7 +182,7 @@ class TritonProcess:
                 self._process = self._spawn(claim, log.fileno())
         finally:
             os.close(claim.lock)
-        self._shm_prefix = claim.prefix
+        self.shm_prefix = claim.prefix
 
     def wait_ready(self, timeout_s: float = 60.0) -> None:
         """Wait until every model is loaded.
@@ -222,7 +225,7 @@ class TritonProcess:
             time.sleep(POLL_INTERVAL_S)
         kill_group(self.pid)
         self._process.wait()
-        shared_memory.remove(self._shm_prefix)
+        shared_memory.remove(self.shm_prefix)
         self._process = None
 
     def __enter__(self) -> Self:

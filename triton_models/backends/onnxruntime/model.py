@@ -221,27 +221,30 @@ def check_tensors(config: Mapping[str, Any], session: ort.InferenceSession) -> N
     for kind, nodes in (("input", session.get_inputs()), ("output", session.get_outputs())):
         graph = {node.name: node for node in nodes}
         configured = {tensor["name"] for tensor in config[kind]}
-        missing = set(graph) - configured if kind == "input" else set()
-        if configured - set(graph) or missing:
+        unfed = graph.keys() - configured if kind == "input" else set()
+        if configured - graph.keys() or unfed:
             raise ConfigurationError(f"configuration has {kind}s {sorted(configured)}, the model {sorted(graph)}")
         for tensor in config[kind]:
-            check_tensor(tensor, graph[tensor["name"]], batch)
+            check_tensor(tensor, graph[tensor["name"]], batch, exact=kind == "output")
 
 
-def check_tensor(tensor: Mapping[str, Any], node: ort.NodeArg, batch: list[int]) -> None:
+def check_tensor(tensor: Mapping[str, Any], node: ort.NodeArg, batch: list[int], *, exact: bool) -> None:
     """Compare one tensor of the configuration with its node in the graph.
+
+    An input may be narrower in the configuration where the graph takes any size; an output may not.
 
     Raises:
         ConfigurationError: they differ.
     """
-    if ONNX_TYPES.get(tensor["data_type"]) != node.type:
-        raise ConfigurationError(
-            f"'{node.name}' is {tensor['data_type']} in the configuration, {node.type} in the model"
-        )
+    data_type = tensor["data_type"]
+    if ONNX_TYPES.get(data_type) != node.type:
+        raise ConfigurationError(f"'{node.name}' is {data_type} in the configuration, {node.type} in the model")
     dims = batch + [int(dim) for dim in tensor["dims"]]
     shape = [dim if isinstance(dim, int) else -1 for dim in node.shape]
     same_rank = len(dims) == len(shape)
-    if not same_rank or any(want not in {-1, have} for have, want in zip(dims, shape, strict=True)):
+    if not same_rank or not all(
+        have == want or (have == -1 and not exact) for want, have in zip(dims, shape, strict=True)
+    ):
         raise ConfigurationError(f"'{node.name}' has shape {dims} in the configuration, {shape} in the model")
 
 
