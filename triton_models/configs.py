@@ -1,0 +1,116 @@
+"""Triton's configuration of a model.
+
+Built as a message of Triton's own protocol, so that a field that does not exist can't be written. Complete, so that
+Triton runs with `--disable-auto-complete-config`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from google.protobuf import text_format
+from tritonclient.grpc.model_config_pb2 import DataType, ModelConfig, ModelInstanceGroup
+
+from triton_models.plans import Call, PlannedModel
+from triton_models.signature import Tensor
+
+BACKEND = "onnxruntime"
+MODEL_FILE = "model.onnx"
+VERSION = "1"
+HEURISTIC_SEARCH = "1"
+"""cuDNN picks an algorithm by rule instead of by trying all. Either takes equally long in new versions of ONNX Runtime,
+but in old ones trying takes seconds, and picking the default (2) runs thirty times slower in all."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeOptions:
+    """How models are run.
+
+    Attributes:
+        instances: of each model, per GPU or in all on a CPU.
+        cpu_threads: that one call uses on a CPU; None for one per core.
+        gpu_memory_bytes: limit of each instance's arena, which is most but not all of what it takes; None for no limit.
+    """
+
+    instances: int = 1
+    cpu_threads: int | None = None
+    gpu_memory_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a variant of the configuration is for.
+
+    Attributes:
+        path: of the file, in the model's folder. Triton reads `configs/NAME.pbtxt` with `--model-config-name=NAME`.
+        kind: of the instances; KIND_AUTO is the GPUs if there are any, else the CPU.
+        cpu, gpu: whether to write options for it.
+    """
+
+    path: Path
+    kind: str
+    cpu: bool
+    gpu: bool
+
+
+TARGETS = (
+    Target(Path("config.pbtxt"), "KIND_AUTO", cpu=True, gpu=True),
+    Target(Path("configs/cpu.pbtxt"), "KIND_CPU", cpu=True, gpu=False),
+    Target(Path("configs/gpu.pbtxt"), "KIND_GPU", cpu=False, gpu=True),
+)
+
+
+def render_configs(model: PlannedModel, options: RuntimeOptions) -> dict[Path, str]:
+    """The files of one model, by path in its folder."""
+    return {
+        target.path: text_format.MessageToString(make_config(model, options, target), as_utf8=True)
+        for target in TARGETS
+    }
+
+
+def make_config(model: PlannedModel, options: RuntimeOptions, target: Target) -> ModelConfig:
+    """The configuration of one model for one target."""
+    config = ModelConfig(
+        name=model.name,
+        backend=BACKEND,
+        default_model_filename=MODEL_FILE,
+        max_batch_size=model.max_batch_size,
+    )
+    config.version_policy.latest.num_versions = 1
+    _add_tensors(config, model)
+    kind = ModelInstanceGroup.Kind.Value(target.kind)
+    config.instance_group.add(count=options.instances, kind=kind)
+    # Without a batcher Triton runs calls that were cancelled while they waited. Its queue policies stay unset: they
+    # stall the batcher. Bounding, deadlines and priorities are the gateway's.
+    config.dynamic_batching.SetInParent()
+    for call in model.warm_up:
+        _add_warm_up(config, model.input, call)
+    for key, value in sorted({**model.parameters, **_runtime_parameters(options, target)}.items()):
+        config.parameters[key].string_value = value
+    return config
+
+
+def _add_tensors(config: ModelConfig, model: PlannedModel) -> None:
+    for field, tensors in ((config.input, (model.input,)), (config.output, model.outputs)):
+        for tensor in tensors:
+            field.add(name=tensor.name, data_type=DataType.Value(tensor.data_type), dims=tensor.dims)
+
+
+def _add_warm_up(config: ModelConfig, tensor: Tensor, call: Call) -> None:
+    sizes = "x".join(map(str, (call.rows, *call.dims)))
+    sample = config.model_warmup.add(name=sizes, batch_size=call.rows)
+    warm_input = sample.inputs[tensor.name]
+    warm_input.data_type = DataType.Value(tensor.data_type)
+    warm_input.dims.extend(call.dims)
+    warm_input.zero_data = True
+
+
+def _runtime_parameters(options: RuntimeOptions, target: Target) -> Mapping[str, str]:
+    """Options of ONNX Runtime.
+
+    The C++ backend reads them here; given as options of the "cuda" accelerator it overwrites these with its defaults.
+    """
+    cpu = {"intra_op_thread_count": options.cpu_threads}
+    gpu = {"cudnn_conv_algo_search": HEURISTIC_SEARCH, "gpu_mem_limit": options.gpu_memory_bytes}
+    chosen = {**(cpu if target.cpu else {}), **(gpu if target.gpu else {})}
+    return {key: str(value) for key, value in chosen.items() if value is not None}

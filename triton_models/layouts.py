@@ -1,0 +1,105 @@
+"""Which shapes a repository serves, and with how many models.
+
+Two layouts. "any": one model of each kind takes every shape; right for CPUs, where a new shape costs nothing.
+"per-shape": one model per shape. On GPUs ONNX Runtime 1.20 and newer plans all convolutions anew, for seconds, whenever
+the shape of the input differs from that of the session's last run (microsoft/onnxruntime#23006), so every shape gets a
+session of its own.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from triton_models.catalog import LINE_HEIGHT, SIDE_MULTIPLE, STEP_WIDTH
+from triton_models.errors import ShapeError
+
+
+class Layout(StrEnum):
+    """How shapes are spread over models."""
+
+    ANY = "any"
+    PER_SHAPE = "per-shape"
+
+
+CHUNK_AREA = LINE_HEIGHT * 320 * 32
+"""Pixels, padding included, in the largest recognition call: 32 lines of the width that PP-OCR was trained with."""
+
+MAX_ROWS = 64
+"""Most rows of a call in layout "any", where lines are short enough for the area not to bound them earlier."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shapes:
+    """The shapes that a repository is built for.
+
+    Attributes:
+        buckets: widths that lines are padded to, ascending.
+        row_counts: numbers of rows that have a model, in layout "per-shape"; see `rows_of`.
+        detection: (height, width) of the detector's input: those that have a model in layout "per-shape", those that
+            are warmed up in layout "any".
+
+    Raises:
+        ShapeError: sizes that the models can't take, or not in order.
+    """
+
+    buckets: tuple[int, ...]
+    row_counts: tuple[int, ...]
+    detection: tuple[tuple[int, int], ...]
+
+    def __post_init__(self) -> None:
+        _require_sizes("bucket widths", self.buckets, STEP_WIDTH)
+        if self.row_counts:
+            _require_sizes("row counts", self.row_counts, 1)
+        for shape in self.detection:
+            if any(side <= 0 or side % SIDE_MULTIPLE for side in shape):
+                raise ShapeError(f"sides for detection must be multiples of {SIDE_MULTIPLE}, got {shape}")
+
+
+def _require_sizes(what: str, sizes: tuple[int, ...], multiple: int) -> None:
+    if not sizes or any(size <= 0 or size % multiple for size in sizes):
+        raise ShapeError(f"{what} must be multiples of {multiple}, at least one, got {sizes}")
+    if sorted(set(sizes)) != list(sizes):
+        raise ShapeError(f"{what} must ascend, got {sizes}")
+
+
+ANY_SHAPES = Shapes(
+    buckets=(64, 96, 128, 160, 192, 256, 320, 400, 480, 640, 800, 960, 1280, 1600, 2000, 2560),
+    row_counts=(),
+    detection=((736, 736), (960, 960)),
+)
+
+# Sides: 736, the shorter side that the gateway scales small images to; 1152 holds 16:9 at the limit of 2000 pixels,
+# 1504 holds 4:3 and A4 there; 2016 is that limit. Combinations that no common page has are left out: each costs memory
+# (about 350 MiB per megapixel on an H200).
+_LANDSCAPES = ((736, 1152), (736, 2016), (1152, 2016), (1504, 2016))
+_SQUARES = ((736, 736), (1152, 1152), (2016, 2016))
+
+PER_SHAPE_SHAPES = Shapes(
+    buckets=(160, 320, 480, 640, 960, 1280, 1600, 2560),
+    row_counts=(1, 8, 32),
+    detection=(*_SQUARES, *_LANDSCAPES, *((width, height) for height, width in _LANDSCAPES)),
+)
+
+DEFAULT_SHAPES = {Layout.ANY: ANY_SHAPES, Layout.PER_SHAPE: PER_SHAPE_SHAPES}
+
+
+def chunk_rows(width: int) -> int:
+    """The most rows of this width that the chunk area allows; at least one."""
+    return max(1, min(MAX_ROWS, CHUNK_AREA // (LINE_HEIGHT * width)))
+
+
+def rows_of(width: int, row_counts: tuple[int, ...]) -> tuple[int, ...]:
+    """The row counts that have a model of this width, ascending.
+
+    Counts beyond the chunk area are cut to the largest power of two within it: of 1, 8, 32 a width of 640 (16 rows fit)
+    keeps 1, 8, 16 and a width of 1600 (6 fit) keeps 1, 4.
+    """
+    limit = 1 << (chunk_rows(width).bit_length() - 1)
+    return tuple(sorted({min(rows, limit) for rows in row_counts}))
+
+
+def recognition_shapes(shapes: Shapes) -> Iterator[tuple[int, int]]:
+    """The (width, rows) of every recognition model of layout "per-shape"."""
+    for width in shapes.buckets:
+        for rows in rows_of(width, shapes.row_counts):
+            yield width, rows
