@@ -18,7 +18,7 @@ from gateway.ocr.crops import crop_line
 from gateway.ocr.elements import Transcription
 from gateway.ocr.geometry import quad_size, turn_quad
 from gateway.ocr.options import RecognitionOptions
-from gateway.ocr.rereading import Reading, choose, first_turns, next_turn, page_is_turned, turned_page
+from gateway.ocr.rereading import UPRIGHT, Reading, choose, first_turns, lacks_page_turn, next_turn, page_turn
 from gateway.ocr.wide_lines import Cut, cut_line, plan_cuts, stitch
 
 
@@ -40,10 +40,17 @@ class CutCrop:
 
 @dataclass(frozen=True, slots=True)
 class ReadLines:
-    """The winning reading of each line, and how many lines were too wide to be read in one piece."""
+    """The lines of a page, read.
+
+    Attributes:
+        readings: the winning one of each line.
+        split: how many lines were too wide to be read in one piece.
+        turned: by how many degrees, clockwise, the page must be turned to be upright.
+    """
 
     readings: tuple[Reading, ...]
     split: int
+    turned: int
 
 
 class LineReader:
@@ -97,6 +104,7 @@ class _PageReading:
         self._deadline = deadline
         self._readings: list[list[Reading]] = [[] for _ in quads]
         self._split: set[int] = set()
+        self._page = UPRIGHT
 
     def first_tasks(self) -> list[LineTask]:
         """The readings that every line gets."""
@@ -107,19 +115,20 @@ class _PageReading:
         return tasks
 
     async def make_second_readings(self) -> None:
-        """Read doubtful lines turned; if most of the page proves to be turned, read the others so too."""
-        await self.make(self._next_tasks(), StageTimes())
-        if page_is_turned(self._chosen(), self._options):
-            self._options = turned_page(self._options)
-            await self.make(self._next_tasks(), StageTimes())
+        """Read doubtful lines the other way up; if the page proves to be turned, read the others its way up too."""
+        turns = (next_turn(readings, self._options) for readings in self._readings)
+        await self.make([LineTask(line, turned) for line, turned in enumerate(turns) if turned is not None])
+        self._page = page_turn(self._chosen(), self._options)
+        lacking = (lacks_page_turn(readings, self._page, self._options) for readings in self._readings)
+        await self.make([LineTask(line, self._page) for line, lacks in enumerate(lacking) if lacks])
 
-    async def make(self, tasks: Sequence[LineTask], times: StageTimes) -> None:
+    async def make(self, tasks: Sequence[LineTask], times: StageTimes | None = None) -> None:
         """Make readings and add them to those of their lines."""
         if not tasks:
             return
         quads = [turn_quad(self._quads[task.line], task.turned) for task in tasks]
         transcribed = await self._reader.transcribe(
-            self._image, quads, self._options.space_probability, deadline=self._deadline, times=times
+            self._image, quads, self._options.space_probability, deadline=self._deadline, times=times or StageTimes()
         )
         for task, (transcription, was_cut) in zip(tasks, transcribed, strict=True):
             self._readings[task.line].append(Reading(task.turned, transcription))
@@ -128,14 +137,10 @@ class _PageReading:
 
     def result(self) -> ReadLines:
         """What won."""
-        return ReadLines(tuple(self._chosen()), len(self._split))
-
-    def _next_tasks(self) -> list[LineTask]:
-        turns = (next_turn(readings, self._options) for readings in self._readings)
-        return [LineTask(line, turned) for line, turned in enumerate(turns) if turned is not None]
+        return ReadLines(tuple(self._chosen()), len(self._split), self._page)
 
     def _chosen(self) -> list[Reading]:
-        return [choose(readings, self._options) for readings in self._readings]
+        return [choose(readings, self._options, page=self._page) for readings in self._readings]
 
 
 def cut_crops(image: Image, quads: Sequence[Quad], contract: RecognitionContract) -> list[CutCrop]:

@@ -22,7 +22,7 @@ from gateway.ocr.geometry import turn_quad, whole_quad
 from gateway.ocr.options import PageOptions, RecognitionOptions
 from gateway.ocr.reading_order import reading_order
 from gateway.ocr.regions import find_text_regions
-from gateway.ocr.rereading import Reading, is_accepted, page_turn, wants_whole_image, whole_image_wins
+from gateway.ocr.rereading import Reading, is_accepted, wants_whole_image, whole_image_wins
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class OcrPipeline:
         if options.detect and wants_whole_image((height, width), len(lines), options.recognition):
             lines = await self._or_whole_image(image, lines, options.recognition, deadline, times)
         with times.stage("order"):
-            lines = in_reading_order(lines, page_turn(read.readings, options.recognition))
+            lines = in_reading_order(lines, read.turned)
         warnings = (*found.warnings, *reading_warnings(len(found.regions) - len(lines), read.split))
         return Page(width, height, lines, warnings)
 

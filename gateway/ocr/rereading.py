@@ -1,19 +1,19 @@
 """When a line is read a second time, and which reading wins. Decisions only: the pipeline does the reading.
 
-Scores tell upright text from turned text far better than a classifier of orientation does, so the recogniser judges:
+Score separates upright from turned text far better than a classifier of orientation does, so the recogniser judges:
 
-* a crop clearly higher than wide is read lying down and as it stands;
+* a line as high as a tall letter or higher is read lying down and as it stands;
 * a line that scores low is read again upside down, and that reading must be clearly better;
-* when most lines of a page come out upside down, the page is: every other line is read upside down too;
+* when most of a page reads best turned, the page is turned: its other lines are read so too, and short lines that make
+  sense either way up ("60", "W") are believed the page's way up;
 * an image as thin as one line is also read whole, when the detector found next to nothing in it.
 
 What is to be read next and which reading has won are functions of a line's readings, in the order of their making.
 """
 
-import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 
 from gateway.ocr.elements import Transcription
 from gateway.ocr.options import RecognitionOptions
@@ -50,47 +50,43 @@ def first_turns(size: tuple[int, int], options: RecognitionOptions) -> tuple[int
 
 def next_turn(readings: Sequence[Reading], options: RecognitionOptions) -> int | None:
     """The turn in which a line is to be read again; None if its readings are enough."""
-    first = _best_first(readings)
-    turned = _upside_down(first.turned)
-    tried = any(reading.turned == turned for reading in readings)
-    doubtful = _worth(first.transcription) < options.doubtful_score
-    return turned if options.reread and doubtful and not tried else None
+    best = _best(readings, _ways_up(UPRIGHT))
+    opposite = _opposite(best.turned)
+    doubtful = _worth(best) < options.doubtful_score
+    return opposite if options.reread and doubtful and not _has(readings, opposite) else None
 
 
-def choose(readings: Sequence[Reading], options: RecognitionOptions) -> Reading:
-    """The reading that wins: the best of the first ones, unless upside down it reads better by the gain."""
-    first = _best_first(readings)
-    needed = _worth(first.transcription) + options.reread_gain
-    turned = _upside_down(first.turned)
-    second = next((reading for reading in readings if reading.turned == turned), None)
-    return second if second and _worth(second.transcription) > needed else first
+def page_turn(chosen: Iterable[Reading], options: RecognitionOptions) -> int:
+    """The turn in which more than half of a page's accepted characters were read; upright if there is none."""
+    characters: Counter[int] = Counter()
+    for reading in chosen:
+        if is_accepted(reading.transcription, options):
+            characters[reading.turned] += len(reading.transcription.text)
+    turned, most = max(characters.items(), key=lambda item: item[1], default=(UPRIGHT, 0))
+    return turned if 2 * most > characters.total() else UPRIGHT
+
+
+def lacks_page_turn(readings: Sequence[Reading], page: int, options: RecognitionOptions) -> bool:
+    """Whether a line of a page that is turned has not been read the page's way up yet."""
+    return options.reread and page != UPRIGHT and not _has(readings, page)
+
+
+def choose(readings: Sequence[Reading], options: RecognitionOptions, *, page: int = UPRIGHT) -> Reading:
+    """The reading that wins: the best of those that stand the right way up, unless another is better by the gain.
+
+    Args:
+        readings: of one line, at least those of `first_turns`.
+        options: the gain that is needed.
+        page: the page's turn.
+    """
+    expected = _best(readings, _ways_up(page))
+    other = _best(readings, {_opposite(turned) for turned in _ways_up(page)})
+    return other if _worth(other) > _worth(expected) + options.reread_gain else expected
 
 
 def is_accepted(transcription: Transcription, options: RecognitionOptions) -> bool:
     """Whether a line belongs on the page: it says something, and scores enough."""
     return bool(transcription.text.strip()) and transcription.score >= options.min_score
-
-
-def page_is_turned(chosen: Iterable[Reading], options: RecognitionOptions) -> bool:
-    """Whether more than half of a page's accepted lines were best upside down."""
-    votes = [
-        reading.turned not in (UPRIGHT, LYING) for reading in chosen if is_accepted(reading.transcription, options)
-    ]
-    return sum(votes) > len(votes) / 2
-
-
-def turned_page(options: RecognitionOptions) -> RecognitionOptions:
-    """The options for a page known to be turned: every line is doubtful, and the better reading wins by any gain."""
-    return replace(options, doubtful_score=math.inf, reread_gain=0.0)
-
-
-def page_turn(chosen: Iterable[Reading], options: RecognitionOptions) -> int:
-    """The turn in which most of a page's accepted characters were read, for its reading order."""
-    characters: Counter[int] = Counter({UPRIGHT: 0})
-    for reading in chosen:
-        if is_accepted(reading.transcription, options):
-            characters[reading.turned] += len(reading.transcription.text)
-    return max(sorted(characters), key=characters.__getitem__)
 
 
 def wants_whole_image(size: tuple[int, int], accepted: int, options: RecognitionOptions) -> bool:
@@ -104,16 +100,28 @@ def whole_image_wins(whole: Transcription, accepted: Iterable[Transcription], op
     return is_accepted(whole, options) and all(whole.score > line.score for line in accepted)
 
 
-def _best_first(readings: Sequence[Reading]) -> Reading:
-    """The best reading that is not upside down; of equals the earliest."""
-    upright = [reading for reading in readings if reading.turned in (UPRIGHT, LYING)]
-    return max(upright, key=lambda reading: _worth(reading.transcription))
+def _ways_up(page: int) -> frozenset[int]:
+    """The turns that give text the right way up on a page: its own, and that of vertical text on it.
+
+    A page that reads best in the turn of vertical text may be just that, upright, so there both keep their rights.
+    """
+    return frozenset({UPRIGHT, LYING} if page == LYING else {page, (page + LYING) % 360})
 
 
-def _upside_down(turned: int) -> int:
+def _best(readings: Sequence[Reading], turns: Collection[int]) -> Reading:
+    """The best reading in one of these turns, of equals the earliest; of all readings if there is none."""
+    fitting = [reading for reading in readings if reading.turned in turns]
+    return max(fitting or readings, key=_worth)
+
+
+def _has(readings: Sequence[Reading], turned: int) -> bool:
+    return any(reading.turned == turned for reading in readings)
+
+
+def _opposite(turned: int) -> int:
     return (turned + 180) % 360
 
 
-def _worth(transcription: Transcription) -> float:
+def _worth(reading: Reading) -> float:
     """The score, but nothing for a text of nothing but spaces."""
-    return transcription.score if transcription.text.strip() else 0.0
+    return reading.transcription.score if reading.transcription.text.strip() else 0.0

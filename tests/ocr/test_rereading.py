@@ -7,10 +7,9 @@ from gateway.ocr.rereading import (
     choose,
     first_turns,
     is_accepted,
+    lacks_page_turn,
     next_turn,
-    page_is_turned,
     page_turn,
-    turned_page,
     wants_whole_image,
     whole_image_wins,
 )
@@ -103,45 +102,49 @@ def test_a_line_that_says_nothing_is_not_accepted_even_when_every_score_is():
 @pytest.mark.parametrize(
     ("chosen", "turned"),
     [
-        ([], False),
-        ([reading(0, 0.9)], False),
-        ([reading(180, 0.9)], True),
-        ([reading(0, 0.9), reading(180, 0.9)], False),
-        ([reading(0, 0.9), reading(180, 0.9), reading(180, 0.9)], True),
-        ([reading(270, 0.9), reading(270, 0.9)], False),  # lying text is not upside down
-        ([reading(90, 0.9), reading(90, 0.9), reading(270, 0.9)], True),
-        ([reading(180, 0.9), reading(0, 0.2), reading(0, 0.0)], True),  # noise has no vote
-        ([reading(0, 0.9), reading(180, 0.2), reading(180, 0.3)], False),
-    ],
-)
-def test_a_page_is_turned_if_most_of_its_accepted_lines_are(chosen, turned):
-    assert page_is_turned(chosen, OPTIONS) is turned
-
-
-def test_on_a_turned_page_every_line_is_read_upside_down_once():
-    options = turned_page(OPTIONS)
-    assert next_turn([reading(0, 1.0)], options) == 180
-    assert next_turn([reading(270, 1.0), reading(0, 0.2)], options) == 90
-    assert next_turn([reading(0, 0.8), reading(180, 0.7)], options) is None
-
-
-@pytest.mark.parametrize(("second", "turned"), [(0.91, 180), (0.9, 0), (0.89, 0)])
-def test_on_a_turned_page_the_better_reading_wins_by_any_gain(second, turned):
-    assert choose([reading(0, 0.9), reading(180, second)], turned_page(OPTIONS)).turned == turned
-
-
-@pytest.mark.parametrize(
-    ("chosen", "turned"),
-    [
         ([], 0),
-        ([reading(180, 0.2)], 0),  # not accepted
+        ([reading(180, 0.2)], 0),  # noise has no vote
         ([reading(180, 0.9)], 180),
-        ([reading(180, 0.9), reading(0, 0.9)], 0),
+        ([reading(180, 0.9), reading(0, 0.9)], 0),  # half is not most
+        ([reading(90, 0.9), reading(180, 0.9), reading(270, 0.9)], 0),
         ([reading(270, 0.9, "a long column"), reading(0, 0.9, "1"), reading(0, 0.9, "2")], 270),
     ],
 )
-def test_a_page_is_turned_as_most_of_its_characters_were(chosen, turned):
+def test_a_page_is_turned_as_most_of_its_accepted_characters_were(chosen, turned):
     assert page_turn(chosen, OPTIONS) == turned
+
+
+@pytest.mark.parametrize(
+    ("readings", "page", "lacks"),
+    [
+        ([reading(270, 0.9)], 0, False),  # an upright page asks for nothing
+        ([reading(0, 1.0)], 180, True),
+        ([reading(0, 1.0)], 90, True),
+        ([reading(270, 0.9), reading(0, 0.2)], 270, False),
+        ([reading(0, 0.8), reading(180, 0.7)], 180, False),
+    ],
+)
+def test_on_a_turned_page_every_line_is_read_the_pages_way_up(readings, page, lacks):
+    assert lacks_page_turn(readings, page, OPTIONS) is lacks
+
+
+def test_without_second_readings_the_page_is_not_turned():
+    assert not lacks_page_turn([reading(0, 1.0)], 180, SINGLE)
+
+
+@pytest.mark.parametrize(
+    ("readings", "page", "turned"),
+    [
+        ([reading(0, 1.0), reading(180, 0.95)], 180, 180),  # "W" and "M" are both sure; the page knows
+        ([reading(0, 1.0), reading(180, 0.85)], 180, 0),  # but this line stands otherwise
+        ([reading(270, 1.0), reading(0, 0.1), reading(90, 0.95)], 90, 90),
+        ([reading(0, 0.9), reading(90, 0.8)], 90, 0),  # across the page, as vertical text of an upright one: no gain
+        ([reading(0, 0.9), reading(270, 0.8)], 270, 0),  # vertical Chinese has upright titles
+        ([reading(0, 0.7), reading(270, 0.8)], 270, 270),
+    ],
+)
+def test_the_page_s_way_up_decides_between_opposite_readings(readings, page, turned):
+    assert choose(readings, OPTIONS, page=page).turned == turned
 
 
 @pytest.mark.parametrize(
