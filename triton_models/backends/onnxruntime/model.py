@@ -292,6 +292,9 @@ def to_tensor(name: str, array: Array) -> object:
     Triton takes over what is in the capsule but renames it in a way that numpy's destructor does not know, so that it
     prints a traceback for every tensor. There is nothing left for the destructor to do; it is taken off.
     """
+    if array.size == 0:
+        # DLPack has no strides for it that both numpy and Triton call contiguous. Nothing is what has to be sent.
+        return pb_utils.Tensor(name, array)
     capsule = np.require(array, requirements=["C", "W"]).__dlpack__()
     _set_destructor(capsule, None)
     return pb_utils.Tensor.from_dlpack(name, capsule)
