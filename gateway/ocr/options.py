@@ -11,8 +11,9 @@ class DetectionOptions:
     """How text regions are found.
 
     Attributes:
-        limit_side: the longer side is scaled down to this many pixels before detection.
-        min_side: a shorter side below this is scaled up to it, by `max_upscale` at most.
+        limit_side: the longer side is scaled down to this many pixels before detection; a long image only until its
+            shorter side has 0.37 of them (736 of 2,000), so that receipts and long screenshots stay legible.
+        min_side: a shorter side below this is scaled up to it, by `max_upscale` at most and within `limit_side`.
         max_upscale: how far a small image may be scaled up.
         binarize_threshold: pixels at or above this probability are text.
         box_threshold: regions whose mean probability is below this are dropped.
