@@ -4,17 +4,17 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI
+from prometheus_client import disable_created_metrics
 
 from gateway import __version__
 from gateway.canary import Canary
 from gateway.concurrency import CpuPool
 from gateway.deadline import Deadline
+from gateway.inference.backend import Backend
 from gateway.inference.batcher import Batcher, BatchLimits
-from gateway.inference.calls import ModelBackend
 from gateway.inference.detector import Detector
 from gateway.inference.embedded import EmbeddedBackend
 from gateway.inference.triton import TritonBackend
@@ -32,6 +32,7 @@ from gateway.web.services import RequestLimits, ServedModels, Services
 
 def run(settings: Settings) -> int:
     """Serve until SIGTERM or SIGINT; the exit code."""
+    disable_created_metrics()  # type: ignore[no-untyped-call]  # a series beside every counter, which nobody reads
     # uvicorn raises the signal again once everything has ended; here it has done its work by then.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
@@ -71,10 +72,15 @@ def event_loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return None
 
 
-def make_backend(settings: Settings) -> ModelBackend:
+def make_backend(settings: Settings) -> Backend:
     """The backend that the settings ask for; the models are read later, so it may be made before they are there."""
     if settings.backend == "embedded":
-        return EmbeddedBackend(Path(settings.model_repository), threads=settings.embedded_threads)
+        return EmbeddedBackend(
+            settings.model_repository,
+            threads=settings.embedded_threads,
+            detection_model=settings.detection_model,
+            recognition_model=settings.recognition_model,
+        )
     return TritonBackend(
         settings.triton_address,
         detection_model=settings.detection_model,
@@ -82,9 +88,7 @@ def make_backend(settings: Settings) -> ModelBackend:
     )
 
 
-def create_app(
-    settings: Settings, backend: ModelBackend, *, draining: Callable[[], bool] = lambda: False
-) -> FastAPI:
+def create_app(settings: Settings, backend: Backend, *, draining: Callable[[], bool] = lambda: False) -> FastAPI:
     """The application over a backend, which it closes at the end; to be called on a running event loop."""
     pool = CpuPool(settings.cpu_threads or None)
     limits = BatchLimits(settings.max_chunk_pixels, settings.recognition_calls)

@@ -39,9 +39,7 @@ class CpuPool:
         self._executor = ThreadPoolExecutor(self.threads, thread_name_prefix="cpu")
         self.busy = 0
 
-    async def run(
-        self, function: Callable[[*Arguments], T], *args: *Arguments, deadline: Deadline | None = None
-    ) -> T:
+    async def run(self, function: Callable[[*Arguments], T], *args: *Arguments, deadline: Deadline | None = None) -> T:
         """Call `function(*args)` on a thread of the pool.
 
         Raises:

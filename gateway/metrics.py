@@ -4,7 +4,7 @@ Names follow Prometheus: base units, `_total` for counters. Labels are bounded: 
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -48,7 +48,7 @@ ERRORS = Counter("ocr_errors_total", "Problem documents sent, by code.", ("code"
 STAGE_SECONDS = Histogram(
     "ocr_stage_duration_seconds", "Time a request spent in a stage.", ("stage",), buckets=LATENCY_BUCKETS_S
 )
-PAGES = Counter("ocr_pages_total", "Pages read.")
+PAGES = Counter("ocr_pages_total", "Pages sent.")
 LINES = Counter("ocr_lines_total", "Lines returned.")
 WARNINGS = Counter("ocr_warnings_total", "Warnings given with pages.", ("code",))
 
@@ -111,3 +111,11 @@ class StageTimes:
     def server_timing(self) -> str:
         """The value of a Server-Timing header (W3C), milliseconds."""
         return ", ".join(f"{name};dur={1000 * seconds:.1f}" for name, seconds in self.seconds.items())
+
+
+def count_page(lines: int, warnings: Iterable[str]) -> None:
+    """Count a page that was sent, with the codes of its warnings."""
+    PAGES.inc()
+    LINES.inc(lines)
+    for code in warnings:
+        WARNINGS.labels(code).inc()

@@ -6,18 +6,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
-from gateway import metrics
 from gateway.arrays import Image, Quad
 from gateway.concurrency import CpuPool
 from gateway.deadline import Deadline
-from gateway.errors import DeadlineExceeded, InferenceTimeout
+from gateway.errors import BackendUnavailable, DeadlineExceeded, InferenceTimeout
 from gateway.inference.backend import Backend
 from gateway.inference.detector import Detector
 from gateway.line_reader import LineReader
 from gateway.metrics import StageTimes
 from gateway.ocr.decoding import DecodeLimits, decode_image
 from gateway.ocr.detection import prepare_detection
-from gateway.ocr.elements import Page, TextLine, TextRegion, Warning
+from gateway.ocr.elements import Page, PageWarning, TextLine, TextRegion
 from gateway.ocr.geometry import turn_quad, whole_quad
 from gateway.ocr.options import PageOptions, RecognitionOptions
 from gateway.ocr.reading_order import reading_order
@@ -30,7 +29,7 @@ class Found:
     """Regions of an image, or their lines, with what there is to say about them."""
 
     regions: tuple[TextRegion, ...]
-    warnings: tuple[Warning, ...] = ()
+    warnings: tuple[PageWarning, ...] = ()
 
 
 class OcrPipeline:
@@ -56,10 +55,12 @@ class OcrPipeline:
         """
         with times.stage("decode"):
             decoded = await self._pool.run(decode_image, data, self._limits, deadline=deadline)
+        contract = self._backend.contract
         with self._judging_timeouts(deadline):
             found = await self._find(decoded.image, options, deadline, times)
             page = await self._read_regions(decoded.image, found, options, deadline, times)
-        _count(page)
+        if self._backend.contract != contract:
+            raise BackendUnavailable("the models were exchanged for others while the image was read")
         return replace(page, warnings=(*decoded.warnings, *page.warnings))
 
     async def _find(self, image: Image, options: PageOptions, deadline: Deadline, times: StageTimes) -> Found:
@@ -95,11 +96,11 @@ class OcrPipeline:
             times=times,
         )
         lines = accepted_lines(found.regions, read.readings, options.recognition)
+        warnings = (*found.warnings, *reading_warnings(len(found.regions) - len(lines), read.split))
         if options.detect and wants_whole_image((height, width), len(lines), options.recognition):
             lines = await self._or_whole_image(image, lines, options.recognition, deadline, times)
         with times.stage("order"):
             lines = in_reading_order(lines, read.turned)
-        warnings = (*found.warnings, *reading_warnings(len(found.regions) - len(lines), read.split))
         return Page(width, height, lines, warnings)
 
     async def _or_whole_image(
@@ -164,18 +165,14 @@ def in_reading_order(lines: tuple[TextLine, ...], turned: int) -> tuple[TextLine
     return tuple(lines[index] for index in reading_order(quads, turned))
 
 
-def reading_warnings(left_out: int, split: int) -> tuple[Warning, ...]:
+def reading_warnings(left_out: int, split: int) -> tuple[PageWarning, ...]:
     """What the reader of a page should know about how its lines were read."""
     warnings = []
-    if left_out > 0:
-        warnings.append(Warning("low_score_lines", f"{left_out} regions read as nothing, or below min_score"))
-    if split > 0:
-        warnings.append(Warning("line_split", f"{split} lines were too wide for one reading and were read in pieces"))
+    if left_out:
+        detail = f"regions read as nothing, or with a score below min_score, and left out: {left_out}"
+        warnings.append(PageWarning("low_score_lines", detail))
+    if split:
+        warnings.append(
+            PageWarning("line_split", f"lines too wide for one reading, which were read in pieces: {split}")
+        )
     return tuple(warnings)
-
-
-def _count(page: Page) -> None:
-    metrics.PAGES.inc()
-    metrics.LINES.inc(len(page.lines))
-    for warning in page.warnings:
-        metrics.WARNINGS.labels(warning.code).inc()

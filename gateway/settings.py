@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from gateway.errors import SettingsError
@@ -27,7 +27,7 @@ class Settings(BaseSettings):
     detection_model: str = Field("text_detection", description="Name, or name prefix, of the detection model(s).")
     recognition_model: str = Field("text_recognition", description="Name, or name prefix, of the recognition model(s).")
     model_repository: Path = Field(
-        Path(".local/models/ppocrv6-small-any-top1"),
+        Path(".local/models/ppocrv6-small"),
         description="Model repository that the embedded backend loads. Triton has its own setting for this.",
     )
     embedded_threads: int = Field(
@@ -58,6 +58,12 @@ class Settings(BaseSettings):
         "info", description="Least severity that is logged."
     )
     log_format: Literal["json", "text"] = Field("json", description="JSON lines, or text for reading at a terminal.")
+
+    @model_validator(mode="after")
+    def _timeouts_fit(self) -> Self:
+        if self.timeout_s > self.max_timeout_s:
+            raise ValueError(f"timeout_s ({self.timeout_s:g}) is above max_timeout_s ({self.max_timeout_s:g})")
+        return self
 
     @classmethod
     def read(cls) -> Self:

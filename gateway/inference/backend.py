@@ -1,4 +1,4 @@
-"""The seam between pipeline and inference server: four methods that Triton, ONNX Runtime and a test's fake share."""
+"""The seam between pipeline and inference server: a few methods that Triton, ONNX Runtime and a test's fake share."""
 
 from typing import Protocol
 
@@ -11,7 +11,11 @@ class Backend(Protocol):
 
     @property
     def contract(self) -> Contract:
-        """What the served models take and give."""
+        """What the served models take and give.
+
+        Raises:
+            BackendUnavailable: they have not been read yet; `refresh` does.
+        """
 
     @property
     def last_answer_at(self) -> float:
@@ -25,10 +29,18 @@ class Backend(Protocol):
         """
 
     async def recognize(self, rows: Rows, *, timeout_s: float) -> RowSteps:
-        """Read one chunk, whose bucket and row count are ones that the contract allows.
+        """Read one chunk, whose bucket and very number of rows a model takes (`Batcher` pads both).
 
         Raises:
             BackendError: with the cause chained; InferenceTimeout after `timeout_s`.
+        """
+
+    async def refresh(self) -> None:
+        """Read the contract, again if need be: models may come late, and be exchanged.
+
+        Raises:
+            BackendError: the models can't be read now; what was read before stays.
+            ContractError: they do not fit together or do not fit the gateway.
         """
 
     async def close(self) -> None:

@@ -11,12 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
-import numpy as np
-
 from gateway.arrays import Image, ProbabilityMap, Rows, RowSteps
 from gateway.deadline import Deadline
 from gateway.errors import BackendUnavailable, InferenceTimeout, OcrError
-from gateway.inference.batching import PADDING
 from gateway.inference.codecs import Codec, Pixels, Tensors, detection_codec, recognition_codec
 from gateway.inference.contract import Contract
 from gateway.metrics import CALL_SECONDS, CALLS, CALLS_IN_FLIGHT
@@ -97,14 +94,11 @@ class ModelBackend(ABC):
         return await self._call(contract, model.name, detection_codec(contract.detection), image, timeout_s)
 
     async def recognize(self, rows: Rows, *, timeout_s: float) -> RowSteps:
-        """As `Backend.recognize`. A model of a fixed number of rows gets grey ones, which are cut from the answer."""
+        """As `Backend.recognize`."""
         contract = self.contract
         count, _, bucket_width, _ = rows.shape
         model = contract.recognition.place(bucket_width, count)
-        padded = with_grey_rows(rows, model.rows or count)
-        codec = recognition_codec(contract.recognition)
-        steps = await self._call(contract, model.name, codec, padded, timeout_s)
-        return RowSteps(steps.class_index[:count], steps.probability[:count], steps.space_probability[:count])
+        return await self._call(contract, model.name, recognition_codec(contract.recognition), rows, timeout_s)
 
     async def _call(
         self, contract: Contract, model: str, codec: Codec[Answer], pixels: Pixels, timeout_s: float
@@ -118,14 +112,6 @@ class ModelBackend(ABC):
             answer = await _apply(codec.heavy, codec.decode, outputs, pixels.shape)
         self._last_answer_at = time.monotonic()
         return answer
-
-
-def with_grey_rows(rows: Rows, count: int) -> Rows:
-    """The rows, and grey ones below them up to `count`."""
-    missing = count - len(rows)
-    if missing == 0:
-        return rows
-    return np.concatenate([rows, np.full((missing, *rows.shape[1:]), PADDING, np.uint8)])
 
 
 @contextmanager

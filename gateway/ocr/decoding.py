@@ -21,7 +21,7 @@ from PIL import Image as Pillow
 
 from gateway.arrays import Image
 from gateway.errors import ImageTooLarge, UnreadableImage
-from gateway.ocr.elements import Warning  # noqa: A004 - the API's word
+from gateway.ocr.elements import PageWarning
 from gateway.ocr.formats import identify
 
 # What Pillow and OpenCV raise on damaged data; the warnings are raised where Python runs with -W error.
@@ -70,7 +70,7 @@ class DecodedImage:
 
     image: Image
     format: str
-    warnings: tuple[Warning, ...] = ()
+    warnings: tuple[PageWarning, ...] = ()
 
 
 def decode_image(data: bytes, limits: DecodeLimits) -> DecodedImage:
@@ -196,7 +196,7 @@ _TURNS: dict[int, Callable[[Image], MatLike]] = {
 """What turns pixels upright, by EXIF orientation (EXIF 2.32, tag 0x0112)."""
 
 
-def _first_only(count: int) -> tuple[Warning, ...]:
+def _first_only(count: int) -> tuple[PageWarning, ...]:
     if count == 1:
         return ()
-    return (Warning("first_page_only", f"the file holds {count} pictures; only the first was read"),)
+    return (PageWarning("first_page_only", f"the file holds {count} pictures; only the first was read"),)

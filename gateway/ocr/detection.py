@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 
 from gateway.arrays import Image
-from gateway.ocr.elements import Warning  # noqa: A004 - the API's word
+from gateway.ocr.elements import PageWarning
 from gateway.ocr.geometry import Quads
 from gateway.ocr.options import DetectionOptions
 from gateway.ocr.resizing import resize
@@ -47,7 +47,7 @@ class PreparedImage:
     image_shape: Shape
     offset: tuple[int, int]
     scale: tuple[float, float]
-    warnings: tuple[Warning, ...] = ()
+    warnings: tuple[PageWarning, ...] = ()
 
     def to_image(self, quads: Quads) -> Quads:
         """Quads of the tensor in pixels of the image."""
@@ -136,9 +136,9 @@ def _border_color(image: Image) -> tuple[int, int, int]:
     return blue, green, red
 
 
-def _downscaled(image_shape: Shape, size: Shape) -> tuple[Warning, ...]:
+def _downscaled(image_shape: Shape, size: Shape) -> tuple[PageWarning, ...]:
     """A warning if the detector sees fewer pixels than there are: small print may be lost."""
     if size[0] >= image_shape[0] and size[1] >= image_shape[1]:
         return ()
     detail = f"lines were looked for at {size[1]} x {size[0]} pixels; the image has {image_shape[1]} x {image_shape[0]}"
-    return (Warning("downscaled", detail),)
+    return (PageWarning("downscaled", detail),)

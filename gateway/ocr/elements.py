@@ -6,7 +6,7 @@ from gateway.arrays import Quad
 
 
 @dataclass(frozen=True, slots=True)
-class Warning:  # noqa: A001 - the API's word; nothing here warns through the standard library
+class PageWarning:
     """Something that the reader of a page should know: a loss, a guess, a limit that was met.
 
     Attributes:
@@ -95,7 +95,7 @@ class Page:
     width: int
     height: int
     lines: tuple[TextLine, ...] = ()
-    warnings: tuple[Warning, ...] = field(default=())
+    warnings: tuple[PageWarning, ...] = field(default=())
 
     @property
     def text(self) -> str:

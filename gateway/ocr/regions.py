@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gateway.arrays import ProbabilityMap
 from gateway.ocr.detection import PreparedImage
-from gateway.ocr.elements import TextRegion, Warning  # noqa: A004 - the API's word
+from gateway.ocr.elements import PageWarning, TextRegion
 from gateway.ocr.geometry import Quads, grow_rectangle, order_corners, rectangle_quads
 from gateway.ocr.options import DetectionOptions
 
@@ -33,7 +33,7 @@ class FoundRegions:
     """
 
     regions: tuple[TextRegion, ...]
-    warnings: tuple[Warning, ...] = ()
+    warnings: tuple[PageWarning, ...] = ()
 
 
 def find_text_regions(
@@ -114,13 +114,13 @@ def _are_in_image(kernels: Quads, prepared: PreparedImage) -> NDArray[np.bool_]:
 
 def _strongest(
     kernels: Quads, scores: NDArray[np.float32], most: int
-) -> tuple[Quads, NDArray[np.float32], tuple[Warning, ...]]:
+) -> tuple[Quads, NDArray[np.float32], tuple[PageWarning, ...]]:
     """At most `most` kernels, those with the highest scores, and what to say of the rest."""
     if len(kernels) <= most:
         return kernels, scores, ()
     kept = np.argsort(-scores, kind="stable")[:most]
     detail = f"{len(kernels)} text regions were found; the {most} with the highest scores were kept"
-    return kernels[kept], scores[kept], (Warning("regions_cut", detail),)
+    return kernels[kept], scores[kept], (PageWarning("regions_cut", detail),)
 
 
 def _from_top_to_bottom(quads: Quads) -> NDArray[np.intp]:

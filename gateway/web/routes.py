@@ -3,6 +3,7 @@
 from asgi_correlation_id import correlation_id
 from fastapi import APIRouter, Request, Response
 
+from gateway.metrics import count_page
 from gateway.web.disconnect import while_connected
 from gateway.web.health import add_health_routes
 from gateway.web.openapi import ocr_operation, problem_responses, success_headers
@@ -51,6 +52,7 @@ async def _read(request: Request, model: OptionsModel, services: Services) -> Re
     page = await while_connected(reading, request.receive)
     record.lines = len(page.lines)
     record.warnings = tuple(warning.code for warning in page.warnings)
+    count_page(record.lines, record.warnings)
     answer = ocr_out(page, services.models(), request_id=correlation_id.get() or "")
     return json_response(answer, {"Server-Timing": record.times.server_timing()})
 

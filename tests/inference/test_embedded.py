@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import numpy as np
 import pytest
 from made_configs import detection_config, recognition_config, row_config
-from made_models import BLUE_MAP, BROKEN, ENDLESS, HUGE, LOWEST_BITS, store
+from made_onnx import BLUE_MAP, BROKEN, ENDLESS, HUGE, LOWEST_BITS, store
 
 from gateway.errors import (
     BackendUnavailable,

@@ -35,10 +35,10 @@ def written(default):
 
 
 def warning_codes():
-    """The first argument of every `Warning(...)` in the gateway."""
+    """The first argument of every `PageWarning(...)` in the gateway."""
     for path in (ROOT / "gateway").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Warning":
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "PageWarning":
                 assert isinstance(node.args[0], ast.Constant), f"{path}: the code of a warning must be written there"
                 yield node.args[0].value
 

@@ -1,6 +1,6 @@
 import pytest
 from made_configs import detection_config, recognition_config, row_config
-from made_models import BLUE_MAP, LOWEST_BITS, store
+from made_onnx import BLUE_MAP, LOWEST_BITS, store
 
 from gateway.errors import ContractError
 from gateway.inference.repository import read_models
