@@ -184,7 +184,7 @@ class TritonProcess:
             os.close(claim.lock)
         self.shm_prefix = claim.prefix
 
-    def wait_ready(self, timeout_s: float = 60.0) -> None:
+    def wait_ready(self, timeout_s: float = 120.0) -> None:
         """Wait until every model is loaded.
 
         Raises:
