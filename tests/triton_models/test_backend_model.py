@@ -1,4 +1,4 @@
-"""The Python-based backend with a fake of Triton's module; tests/e2e/test_onnxruntime_backend.py runs it in a real server."""
+"""The Python-based backend with a fake of Triton's module; the end-to-end tests run it in a real server."""
 
 import importlib.util
 import json
