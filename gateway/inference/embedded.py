@@ -71,6 +71,7 @@ class OnnxRuntime:
         """
         options = self._library.SessionOptions()
         options.intra_op_num_threads = threads
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # as Triton's models are configured
         try:
             session = self._library.InferenceSession(model.file, options, providers=["CPUExecutionProvider"])
         except self.errors as error:

@@ -19,6 +19,7 @@ def create_web(*, version: str, lifespan: Lifespan[FastAPI] | None = None) -> Fa
         title="OCR gateway",
         version=version,
         description=_DESCRIPTION,
+        openapi_tags=[{"name": "ocr"}, {"name": "health"}, {"name": "problems"}],
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,

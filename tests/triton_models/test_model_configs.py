@@ -90,11 +90,17 @@ def test_each_target_has_a_file_and_an_explicit_number_of_instances(target, path
     assert [(group.kind, group.count) for group in config.instance_group] == [(kind, 2)]
 
 
+NO_SPINNING = {"session.intra_op.allow_spinning": "0"}
+
+
 @pytest.mark.parametrize(
     ("target", "expected"),
     [
-        (AUTO, {"intra_op_thread_count": "4", "cudnn_conv_algo_search": "1", "gpu_mem_limit": "1073741824"}),
-        (CPU, {"intra_op_thread_count": "4"}),
+        (
+            AUTO,
+            {**NO_SPINNING, "intra_op_thread_count": "4", "cudnn_conv_algo_search": "1", "gpu_mem_limit": "1073741824"},
+        ),
+        (CPU, {**NO_SPINNING, "intra_op_thread_count": "4"}),
         (GPU, {"cudnn_conv_algo_search": "1", "gpu_mem_limit": "1073741824"}),
     ],
     ids=["auto", "cpu", "gpu"],
@@ -109,4 +115,4 @@ def test_each_target_has_the_options_that_mean_something_to_it(target, expected)
 
 
 def test_options_left_open_are_left_to_onnx_runtime():
-    assert set(parameters(make_config(MODEL, RuntimeOptions(), CPU))) == {"graph", "charset"}
+    assert set(parameters(make_config(MODEL, RuntimeOptions(), CPU))) == {"graph", "charset", *NO_SPINNING}
