@@ -23,6 +23,9 @@ from gateway.ocr.reading_order import reading_order
 from gateway.ocr.regions import find_text_regions
 from gateway.ocr.rereading import Reading, is_accepted, wants_whole_image, whole_image_wins
 
+STILL_ANSWERING_S = 0.25
+"""An answer that is older does not prove that the models are answering now: a hang begins between two answers."""
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -126,7 +129,8 @@ class OcrPipeline:
         try:
             yield
         except InferenceTimeout as error:
-            if deadline.from_client and deadline.expired and self._backend.last_answer_at > started:
+            answering = self._backend.last_answer_at > max(started, time.monotonic() - STILL_ANSWERING_S)
+            if deadline.from_client and deadline.expired and answering:
                 raise DeadlineExceeded(
                     f"the {deadline.timeout_s:g} s that the request allowed were over; the models were answering",
                     stage=error.stage,

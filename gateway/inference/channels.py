@@ -4,6 +4,7 @@
 Several servers will be another target and a service config here (round robin, outlier detection); callers won't see it.
 """
 
+import asyncio
 from dataclasses import dataclass
 
 import grpc
@@ -61,6 +62,15 @@ class TritonConnection:
         arguments = (options or ChannelOptions()).arguments()
         self._channel = grpc.aio.insecure_channel(address, arguments)
         self.stub = GRPCInferenceServiceStub(self._channel)
+
+    async def is_ready_within(self, timeout_s: float) -> bool:
+        """Wait for a connection that is being made; whether it stands."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._channel.channel_ready()
+        except TimeoutError:
+            return False
+        return True
 
     async def close(self) -> None:
         """Cancel the calls in flight and disconnect."""

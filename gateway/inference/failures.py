@@ -44,6 +44,9 @@ UNREACHABLE = Meaning(BackendUnavailable, "the inference server can't be reached
 REFUSED = Meaning(BackendUnavailable, "the inference server refuses the gateway")
 FAILED = Meaning(InferenceFailed, "the model failed")
 
+NO_CONNECTION_YET = "before receiving settings frame"
+"""A server's kernel took the connection, but the server has not said a word on it: it is stopped, or was until now."""
+
 BY_TEXT: tuple[tuple[str, Meaning], ...] = (
     # ONNX Runtime's arena: at its limit, and on a full card. The class and number of the exception vary by version.
     ("is smaller than requested bytes of", NO_MEMORY),
@@ -59,7 +62,7 @@ BY_TEXT: tuple[tuple[str, Meaning], ...] = (
     ("request timeout expired", Meaning(Overloaded, "the request waited too long in the inference server's queue")),
     # A stopped server's kernel still takes connections, so a hang shows as one of these two.
     ("ping timeout", NO_SIGN_OF_LIFE),
-    ("before receiving settings frame", NO_SIGN_OF_LIFE),
+    (NO_CONNECTION_YET, NO_SIGN_OF_LIFE),
     ("stub process", DEAD),
     ("rst_stream", UNREACHABLE),
     ("protocol is restricted", REFUSED),
@@ -93,6 +96,11 @@ def meaning_of(code: StatusCode, text: str) -> Meaning:
     """Our meaning of a status with this code and text."""
     lowered = text.lower()
     return next((meaning for part, meaning in BY_TEXT if part in lowered), BY_CODE[code])
+
+
+def was_not_sent(error: grpc.aio.AioRpcError) -> bool:
+    """Whether a call failed because the connection to a server that was stopped has yet to be made anew."""
+    return NO_CONNECTION_YET in (error.details() or "").lower()
 
 
 def failure(subject: str, meaning: Meaning) -> OcrError:

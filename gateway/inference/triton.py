@@ -7,18 +7,24 @@ import grpc
 from asgi_correlation_id import correlation_id
 from tritonclient.grpc.service_pb2 import (
     ModelConfigRequest,
+    ModelInferRequest,
+    ModelInferResponse,
     ModelMetadataRequest,
     RepositoryIndexRequest,
 )
 
+from gateway.deadline import Deadline
 from gateway.errors import BackendUnavailable
 from gateway.inference.calls import ModelBackend, Run
 from gateway.inference.channels import TritonConnection
 from gateway.inference.codecs import Tensors
 from gateway.inference.configs import ServedModel, names_per_shape, read_contract
-from gateway.inference.failures import translated
+from gateway.inference.failures import translated, was_not_sent
 from gateway.inference.messages import answered_tensors, infer_request
 from gateway.metrics import WIRE_BYTES
+
+RECONNECT_PATIENCE_S = 0.5
+"""How long a call waits for a connection to a server that was stopped: about one pause between two tries to connect."""
 
 
 class TritonBackend(ModelBackend):
@@ -78,7 +84,7 @@ class TritonBackend(ModelBackend):
         request = infer_request(run.model, run.inputs, run.outputs, correlation_id.get() or "")
         WIRE_BYTES.labels(run.model, "request").inc(request.ByteSize())
         with translated(run.model):
-            response = await self._connection.stub.ModelInfer(request, timeout=run.timeout_s)
+            response = await self._infer(request, Deadline.after(run.timeout_s))
         WIRE_BYTES.labels(run.model, "response").inc(response.ByteSize())
         await self._require_fit(run, response.model_version)
         return answered_tensors(response)
@@ -86,6 +92,16 @@ class TritonBackend(ModelBackend):
     async def close(self) -> None:
         """Cancel the calls in flight and disconnect."""
         await self._connection.close()
+
+    async def _infer(self, request: ModelInferRequest, deadline: Deadline) -> ModelInferResponse:
+        """The call, and once again if only the connection was missing: a server that goes on is back at any moment."""
+        try:
+            return await self._connection.stub.ModelInfer(request, timeout=deadline.remaining())
+        except grpc.aio.AioRpcError as error:
+            patience_s = min(RECONNECT_PATIENCE_S, deadline.remaining())
+            if not was_not_sent(error) or not await self._connection.is_ready_within(patience_s):
+                raise
+        return await self._connection.stub.ModelInfer(request, timeout=deadline.remaining())
 
     async def _require_fit(self, run: Run, version: str) -> None:
         """Believe a version that was loaded in the meantime only if it means the same; its charset may be another."""
