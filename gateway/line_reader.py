@@ -18,7 +18,7 @@ from gateway.ocr.crops import crop_line
 from gateway.ocr.elements import Transcription
 from gateway.ocr.geometry import quad_size, turn_quad
 from gateway.ocr.options import RecognitionOptions
-from gateway.ocr.rereading import UPRIGHT, Reading, choose, first_turns, lacks_page_turn, next_turn, page_turn
+from gateway.ocr.rereading import UPRIGHT, Reading, choose, first_turns, lacks_page_turn, lean, next_turn, page_turn
 from gateway.ocr.wide_lines import Cut, cut_line, plan_cuts, stitch
 
 
@@ -118,7 +118,8 @@ class _PageReading:
         """Read doubtful lines the other way up; if the page proves to be turned, read the others its way up too."""
         turns = (next_turn(readings, self._options) for readings in self._readings)
         await self.make([LineTask(line, turned) for line, turned in enumerate(turns) if turned is not None])
-        self._page = page_turn(self._chosen(), self._options)
+        votes = [lean(readings, self._options) for readings in self._readings]
+        self._page = page_turn(votes, self._options)
         lacking = (lacks_page_turn(readings, self._page, self._options) for readings in self._readings)
         await self.make([LineTask(line, self._page) for line, lacks in enumerate(lacking) if lacks])
 

@@ -3,7 +3,8 @@
 Score separates upright from turned text far better than a classifier of orientation does, so the recogniser judges:
 
 * a line as high as a tall letter or higher is read lying down and as it stands;
-* a line that scores low is read again upside down, and that reading must be clearly better;
+* a line that scores low is read again upside down, and that reading must be clearly better, and good in itself where
+  it contradicts the page: noise reads as something either way up;
 * when most of a page reads best turned, the page is turned: its other lines are read so too, and short lines that make
   sense either way up ("60", "W") are believed the page's way up;
 * an image as thin as one line is also read whole, when the detector found next to nothing in it.
@@ -56,10 +57,10 @@ def next_turn(readings: Sequence[Reading], options: RecognitionOptions) -> int |
     return opposite if options.reread and doubtful and not _has(readings, opposite) else None
 
 
-def page_turn(chosen: Iterable[Reading], options: RecognitionOptions) -> int:
+def page_turn(votes: Iterable[Reading], options: RecognitionOptions) -> int:
     """The turn in which more than half of a page's accepted characters were read; upright if there is none."""
     characters: Counter[int] = Counter()
-    for reading in chosen:
+    for reading in votes:
         if is_accepted(reading.transcription, options):
             characters[reading.turned] += len(reading.transcription.text)
     turned, most = max(characters.items(), key=lambda item: item[1], default=(UPRIGHT, 0))
@@ -71,8 +72,8 @@ def lacks_page_turn(readings: Sequence[Reading], page: int, options: Recognition
     return options.reread and page != UPRIGHT and not _has(readings, page)
 
 
-def choose(readings: Sequence[Reading], options: RecognitionOptions, *, page: int = UPRIGHT) -> Reading:
-    """The reading that wins: the best of those that stand the right way up, unless another is better by the gain.
+def lean(readings: Sequence[Reading], options: RecognitionOptions, *, page: int = UPRIGHT) -> Reading:
+    """The best reading of those that stand the right way up, unless another is better by the gain: a line's vote.
 
     Args:
         readings: of one line, at least those of `first_turns`.
@@ -82,6 +83,13 @@ def choose(readings: Sequence[Reading], options: RecognitionOptions, *, page: in
     expected = _best(readings, _ways_up(page))
     other = _best(readings, {_opposite(turned) for turned in _ways_up(page)})
     return other if _worth(other) > _worth(expected) + options.reread_gain else expected
+
+
+def choose(readings: Sequence[Reading], options: RecognitionOptions, *, page: int) -> Reading:
+    """The reading that wins on a page whose turn is known: as `lean`, but none that is doubtful contradicts the page."""
+    best = lean(readings, options, page=page)
+    contradicts = best.turned not in _ways_up(page)
+    return _best(readings, _ways_up(page)) if contradicts and _worth(best) < options.doubtful_score else best
 
 
 def is_accepted(transcription: Transcription, options: RecognitionOptions) -> bool:

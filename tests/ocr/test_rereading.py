@@ -8,6 +8,7 @@ from gateway.ocr.rereading import (
     first_turns,
     is_accepted,
     lacks_page_turn,
+    lean,
     next_turn,
     page_turn,
     wants_whole_image,
@@ -83,8 +84,22 @@ def test_without_second_readings_nothing_is_read_again():
         ([reading(270, 0.5), reading(0, 0.3), reading(90, 0.9)], 90),
     ],
 )
-def test_the_second_reading_wins_if_it_is_clearly_better(readings, turned):
-    assert choose(readings, OPTIONS).turned == turned
+def test_a_line_leans_to_the_second_reading_if_it_is_clearly_better(readings, turned):
+    assert lean(readings, OPTIONS).turned == turned
+
+
+@pytest.mark.parametrize(
+    ("readings", "page", "turned"),
+    [
+        ([reading(0, 0.3), reading(180, 0.84)], 0, 0),  # noise on an upright page
+        ([reading(0, 0.3), reading(180, 0.85)], 0, 180),
+        ([reading(0, 0.3), reading(180, 0.84)], 180, 180),  # what the page says needs no proof
+        ([reading(0, 0.84), reading(180, 0.3)], 180, 180),
+        ([reading(270, 0.2), reading(0, 0.3), reading(180, 0.84)], 0, 0),
+    ],
+)
+def test_a_doubtful_reading_does_not_contradict_the_page(readings, page, turned):
+    assert choose(readings, OPTIONS, page=page).turned == turned
 
 
 @pytest.mark.parametrize(
