@@ -86,7 +86,7 @@ def lean(readings: Sequence[Reading], options: RecognitionOptions, *, page: int 
 
 
 def choose(readings: Sequence[Reading], options: RecognitionOptions, *, page: int) -> Reading:
-    """The reading that wins on a page whose turn is known: as `lean`, but none that is doubtful contradicts the page."""
+    """The reading that wins on a page of known turn: as `lean`, but no doubtful one contradicts the page."""
     best = lean(readings, options, page=page)
     contradicts = best.turned not in _ways_up(page)
     return _best(readings, _ways_up(page)) if contradicts and _worth(best) < options.doubtful_score else best
