@@ -1,7 +1,6 @@
 """The composition root: makes every part of the gateway, opens it and closes it. Nothing is global."""
 
 import asyncio
-import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
@@ -13,6 +12,7 @@ from gateway import __version__
 from gateway.canary import Canary
 from gateway.concurrency import CpuPool
 from gateway.deadline import Deadline
+from gateway.drain import DrainingServer
 from gateway.inference.backend import Backend
 from gateway.inference.batcher import Batcher, BatchLimits
 from gateway.inference.detector import Detector
@@ -26,6 +26,7 @@ from gateway.ocr.options import PageOptions
 from gateway.pipeline import OcrPipeline
 from gateway.settings import Settings
 from gateway.web.assembly import create_web
+from gateway.web.middleware import CloseWhileDraining
 from gateway.web.routes import create_router
 from gateway.web.services import RequestLimits, ServedModels, Services
 
@@ -33,9 +34,6 @@ from gateway.web.services import RequestLimits, ServedModels, Services
 def run(settings: Settings) -> int:
     """Serve until SIGTERM or SIGINT; the exit code."""
     disable_created_metrics()  # type: ignore[no-untyped-call]  # a series beside every counter, which nobody reads
-    # uvicorn raises the signal again once everything has ended; here it has done its work by then.
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: None)
     with (
         logging_to(level=settings.log_level, log_format=settings.log_format),
         asyncio.Runner(loop_factory=event_loop_factory()) as runner,
@@ -47,8 +45,8 @@ def run(settings: Settings) -> int:
 async def serve(settings: Settings) -> None:
     """Make the gateway and run its server on this event loop."""
     backend = make_backend(settings)
-    app = create_app(settings, backend, draining=lambda: server.should_exit)
-    server = uvicorn.Server(
+    app = create_app(settings, backend, draining=lambda: server.draining)
+    server = DrainingServer(
         uvicorn.Config(
             app,
             host=settings.host,
@@ -57,8 +55,9 @@ async def serve(settings: Settings) -> None:
             log_config=None,
             access_log=False,
             server_header=False,
-            timeout_graceful_shutdown=int(settings.drain_timeout_s),
-        )
+        ),
+        delay_s=settings.drain_delay_s,
+        longest_request_s=settings.max_timeout_s,
     )
     await server.serve()
 
@@ -133,4 +132,5 @@ def create_app(settings: Settings, backend: Backend, *, draining: Callable[[], b
     )
     app = create_web(version=__version__, lifespan=lifespan)
     app.include_router(create_router(services))
+    app.add_middleware(CloseWhileDraining, draining=draining)
     return app

@@ -81,6 +81,7 @@ QUEUE_SECONDS = Histogram(
 )
 ROWS_DROPPED = Counter("ocr_batcher_dropped_rows_total", "Lines dropped before sending: their request had ended.")
 CALLS_CANCELLED = Counter("ocr_backend_calls_cancelled_total", "Calls cancelled: nobody waited for them any more.")
+DRAINING = Gauge("ocr_draining", "1 once the service is about to stop.")
 CANARY_OK = Gauge("ocr_canary_ok", "1 if the known picture was read correctly at the last try.")
 CANARY_SECONDS = Histogram("ocr_canary_duration_seconds", "Time to read the known picture.", buckets=LATENCY_BUCKETS_S)
 

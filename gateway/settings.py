@@ -51,8 +51,8 @@ class Settings(BaseSettings):
     cpu_threads: int = Field(0, ge=0, description="Threads for decoding and post-processing. 0: one per core.")
     canary_interval_s: float = Field(5.0, gt=0, description="Time between readings of the known picture, seconds.")
     canary_timeout_s: float = Field(5.0, gt=0, description="Deadline of a reading of the known picture, seconds.")
-    drain_timeout_s: float = Field(
-        130.0, gt=0, description="How long requests in flight may go on after SIGTERM, seconds; above max_timeout_s."
+    drain_delay_s: float = Field(
+        5.0, ge=0, description="How long new requests are still taken after SIGTERM, while `/readyz` says no, seconds."
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="Least severity that is logged."

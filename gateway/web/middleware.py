@@ -6,6 +6,7 @@ Plain ASGI: Starlette's BaseHTTPMiddleware would hide the client's leaving from 
 import logging
 import re
 import time
+from collections.abc import Callable
 from uuid import uuid4
 
 from asgi_correlation_id import CorrelationIdMiddleware
@@ -97,6 +98,22 @@ class CloseUnread(_HttpMiddleware):
             await send(message)
 
         await self.app(scope, noting_receive, closing_send)
+
+
+class CloseWhileDraining(_HttpMiddleware):
+    """Ends the connection after every answer once the service is about to stop: its clients then turn elsewhere."""
+
+    def __init__(self, app: ASGIApp, *, draining: Callable[[], bool]) -> None:
+        super().__init__(app)
+        self._draining = draining
+
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def closing_send(message: Message) -> None:
+            if message["type"] == "http.response.start" and self._draining():
+                MutableHeaders(scope=message)["Connection"] = "close"
+            await send(message)
+
+        await self.app(scope, receive, closing_send)
 
 
 class CatchBugs(_HttpMiddleware):

@@ -6,7 +6,7 @@ from web_fakes import FakePipeline, app_with, chunk, client_of, post, send
 
 from gateway import metrics
 from gateway.errors import UnsupportedImage
-from gateway.web.middleware import CatchBugs, CloseUnread, WatchRequests, is_sane_id
+from gateway.web.middleware import CatchBugs, CloseUnread, CloseWhileDraining, WatchRequests, is_sane_id
 
 DISCONNECT = {"type": "http.disconnect"}
 
@@ -167,6 +167,13 @@ async def test_every_answer_carries_a_request_id():
 async def test_an_answer_before_the_body_was_read_ends_the_connection(path, headers, closes):
     sent, _ = await send(app_with(), [chunk(b"12345")], headers=headers, path=path)
     assert ((b"connection", b"close") in sent[0]["headers"]) is closes
+
+
+@pytest.mark.parametrize("draining", [False, True])
+async def test_while_the_service_drains_every_answer_ends_its_connection(draining):
+    app = CloseWhileDraining(app_with(), draining=lambda: draining)
+    sent, _ = await send(app, [chunk(b"")], path="/livez", method="GET")
+    assert ((b"connection", b"close") in sent[0]["headers"]) is draining
 
 
 async def test_a_bug_after_the_answer_began_is_not_answered_twice():

@@ -1,0 +1,117 @@
+"""The end of a gateway process, in an order that loses no request.
+
+    serving ──SIGTERM──► draining ──after the delay──► closing ──after the last answer──► closed
+
+Whoever sends requests here learns late that this instance goes: a load balancer asks `/readyz` every few seconds. So at
+first only `/readyz` changes, and every answer closes its connection; requests are served as before. After the delay
+the listener closes and what is in flight ends, at its own deadline at the latest: a stalled upload is a 408 then.
+Connections that are open even then, of clients that don't read their answers, are cut.
+
+uvicorn by itself closes the listener at once, and then waits for ever or answers requests in flight with 500.
+"""
+
+import asyncio
+import logging
+import math
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+import uvicorn
+
+from gateway import metrics
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+# What was accepted in the last moment before the listener closed may take this long to send its first bytes.
+SETTLE_S = 0.2
+# For answers given at the deadline: they still have to be sent.
+GRACE_S = 1.0
+
+logger = logging.getLogger(__name__)
+
+
+class DrainingServer(uvicorn.Server):
+    """uvicorn's server, ended by signals.
+
+    SIGTERM drains. SIGINT, or a second SIGTERM, skips the delay. One signal more kills the process.
+
+    Attributes:
+        draining: whether the end has begun.
+    """
+
+    def __init__(self, config: uvicorn.Config, *, delay_s: float, longest_request_s: float) -> None:
+        """Prepare; `serve` opens the listener.
+
+        Args:
+            config: its graceful timeout is set here.
+            delay_s: how long requests are taken after SIGTERM.
+            longest_request_s: the longest deadline that a request may have.
+        """
+        super().__init__(config)
+        self.draining = False
+        self._delay_s = delay_s
+        self._cut_after_s = longest_request_s + GRACE_S
+        # A second wall behind ours: at its end uvicorn cancels tasks, and answers 500 where it can.
+        config.timeout_graceful_shutdown = math.ceil(self._cut_after_s + SETTLE_S)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Take the signals while the server runs. uvicorn's own handlers close at once, and raise them again later."""
+        loop = asyncio.get_running_loop()
+
+        def handle(number: int, _: FrameType | None) -> None:
+            loop.call_soon_threadsafe(self._on_signal, number)
+
+        before = {number: signal.signal(number, handle) for number in SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Close the listener and wait for what is in flight, within bounds."""
+        for server in self.servers:
+            server.close()
+        logger.info("closing: no new connections; %s", self._in_flight())
+        await asyncio.sleep(SETTLE_S)
+        cutting = asyncio.get_running_loop().call_later(self._cut_after_s, self._cut)
+        await super().shutdown(sockets)
+        cutting.cancel()
+        logger.info("closed")
+
+    def _on_signal(self, number: int) -> None:
+        if number == signal.SIGTERM and self.started and not self.draining:
+            self._drain()
+        else:
+            self._hurry()
+
+    def _drain(self) -> None:
+        self._begin()
+        logger.info("draining: requests are taken for %g s more; %s", self._delay_s, self._in_flight())
+        asyncio.get_running_loop().call_later(self._delay_s, self._close)
+
+    def _hurry(self) -> None:
+        self._begin()
+        self._close()
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+
+    def _begin(self) -> None:
+        self.draining = True
+        metrics.DRAINING.set(1)
+
+    def _close(self) -> None:
+        self.should_exit = True  # uvicorn looks every 0.1 s, and calls `shutdown`
+
+    def _cut(self) -> None:
+        connections = list(self.server_state.connections)
+        if connections:
+            logger.warning("cut connections, whose clients don't read: %d", len(connections))
+        for connection in connections:
+            connection.transport.abort()
+
+    def _in_flight(self) -> str:
+        return f"requests in flight: {len(self.server_state.tasks)}"
