@@ -5,13 +5,17 @@ Which lines are read again, and which reading wins, is decided in `gateway.ocr.r
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
-from gateway.arrays import Crop, Image, LineSteps, Quad
+from gateway import metrics
+from gateway.arrays import Crop, Image, Quad
 from gateway.concurrency import CpuPool
 from gateway.deadline import Deadline
+from gateway.errors import OcrError
 from gateway.inference.backend import Backend
 from gateway.inference.batcher import Batcher
 from gateway.inference.contract import RecognitionContract
+from gateway.inference.owners import Answer
 from gateway.metrics import StageTimes
 from gateway.ocr import ctc
 from gateway.ocr.crops import crop_line
@@ -31,6 +35,19 @@ class LineTask:
 
 
 @dataclass(frozen=True, slots=True)
+class Transcribed:
+    """What came of one crop.
+
+    Attributes:
+        outcome: its text, or why there is none.
+        was_cut: whether it was too wide to be read in one piece.
+    """
+
+    outcome: Transcription | OcrError
+    was_cut: bool
+
+
+@dataclass(frozen=True, slots=True)
 class CutCrop:
     """A crop as it is sent: whole, or in the pieces that fit the last bucket."""
 
@@ -43,14 +60,18 @@ class ReadLines:
     """The lines of a page, read.
 
     Attributes:
-        readings: the winning one of each line.
+        readings: the winning one of each line; None if it could not be read.
         split: how many lines were too wide to be read in one piece.
         turned: by how many degrees, clockwise, the page must be turned to be upright.
+        unread: for each line that could not be read, why.
+        lacking: how many lines lack a second reading that should have been made.
     """
 
-    readings: tuple[Reading, ...]
+    readings: tuple[Reading | None, ...]
     split: int
     turned: int
+    unread: tuple[OcrError, ...] = ()
+    lacking: int = 0
 
 
 class LineReader:
@@ -67,28 +88,32 @@ class LineReader:
         """Read every line, doubtful ones twice.
 
         Raises:
-            BackendError: from the models; the page is not given in part.
+            BackendError: from the models. With `options.partial`, lines that a failed call carried are left unread
+                instead; the errors that concern all lines are raised even so.
             Draining: the service is shutting down.
         """
         page = _PageReading(self, image, quads, options, deadline)
-        await page.make(page.first_tasks(), times)
+        await page.make_first_readings(times)
         if options.reread:
             with times.stage("reread"):
                 await page.make_second_readings()
         return page.result()
 
     async def transcribe(
-        self, image: Image, quads: Sequence[Quad], space_probability: float, *, deadline: Deadline, times: StageTimes
-    ) -> list[tuple[Transcription, bool]]:
-        """Read each quad once; with each transcription, whether its crop had to be cut."""
+        self, image: Image, quads: Sequence[Quad], options: RecognitionOptions, *, deadline: Deadline, times: StageTimes
+    ) -> list[Transcribed]:
+        """Read each quad once."""
         contract = self._backend.contract.recognition
         with times.stage("crops"):
             crops = await self._pool.run(cut_crops, image, quads, contract, deadline=deadline)
         with times.stage("recognize"):
-            steps = await self._batcher.read([piece for crop in crops for piece in crop.pieces], deadline=deadline)
+            pieces = [piece for crop in crops for piece in crop.pieces]
+            answers = await self._batcher.read(pieces, deadline=deadline, partial=options.partial)
         with times.stage("ctc"):
-            texts = await self._pool.run(decode_crops, crops, steps, contract, space_probability, deadline=deadline)
-        return [(text, bool(crop.cuts)) for text, crop in zip(texts, crops, strict=True)]
+            outcomes = await self._pool.run(
+                decode_crops, crops, answers, contract, options.space_probability, deadline=deadline
+            )
+        return [Transcribed(outcome, bool(crop.cuts)) for outcome, crop in zip(outcomes, crops, strict=True)]
 
 
 class _PageReading:
@@ -102,46 +127,72 @@ class _PageReading:
         self._quads = quads
         self._options = options
         self._deadline = deadline
-        self._readings: list[list[Reading]] = [[] for _ in quads]
+        self._readings: dict[int, list[Reading]] = {line: [] for line in range(len(quads))}
+        self._unread: dict[int, OcrError] = {}
+        self._lacking: set[int] = set()
         self._split: set[int] = set()
         self._page = UPRIGHT
 
-    def first_tasks(self) -> list[LineTask]:
-        """The readings that every line gets."""
+    async def make_first_readings(self, times: StageTimes) -> None:
+        """The readings that every line gets. A line that lacks one is unread, for the other may be the wrong one."""
+        for task, error in await self._make(self._first_tasks(), times):
+            self._readings.pop(task.line, None)
+            self._unread[task.line] = error
+            metrics.LINES_UNREAD.labels(error.code).inc()
+
+    async def make_second_readings(self) -> None:
+        """Read doubtful lines the other way up; if the page proves to be turned, read the others its way up too."""
+        turns = ((line, next_turn(readings, self._options)) for line, readings in self._readings.items())
+        await self._make_again([LineTask(line, turned) for line, turned in turns if turned is not None])
+        votes = [lean(readings, self._options) for readings in self._readings.values()]
+        self._page = page_turn(votes, self._options)
+        await self._make_again(
+            [
+                LineTask(line, self._page)
+                for line, readings in self._readings.items()
+                if lacks_page_turn(readings, self._page, self._options)
+            ]
+        )
+
+    def result(self) -> ReadLines:
+        """What won."""
+        chosen = {line: choose(readings, self._options, page=self._page) for line, readings in self._readings.items()}
+        return ReadLines(
+            tuple(chosen.get(line) for line in range(len(self._quads))),
+            len(self._split),
+            self._page,
+            tuple(self._unread.values()),
+            len(self._lacking),
+        )
+
+    def _first_tasks(self) -> list[LineTask]:
         tasks = []
         for line, quad in enumerate(self._quads):
             width, height = quad_size(quad)
             tasks += [LineTask(line, turned) for turned in first_turns((int(height), int(width)), self._options)]
         return tasks
 
-    async def make_second_readings(self) -> None:
-        """Read doubtful lines the other way up; if the page proves to be turned, read the others its way up too."""
-        turns = (next_turn(readings, self._options) for readings in self._readings)
-        await self.make([LineTask(line, turned) for line, turned in enumerate(turns) if turned is not None])
-        votes = [lean(readings, self._options) for readings in self._readings]
-        self._page = page_turn(votes, self._options)
-        lacking = (lacks_page_turn(readings, self._page, self._options) for readings in self._readings)
-        await self.make([LineTask(line, self._page) for line, lacks in enumerate(lacking) if lacks])
+    async def _make_again(self, tasks: Sequence[LineTask]) -> None:
+        """Second readings are part of one stage; a line that gets none keeps its first."""
+        self._lacking |= {task.line for task, _ in await self._make(tasks, StageTimes())}
 
-    async def make(self, tasks: Sequence[LineTask], times: StageTimes | None = None) -> None:
-        """Make readings and add them to those of their lines."""
+    async def _make(self, tasks: Sequence[LineTask], times: StageTimes) -> list[tuple[LineTask, OcrError]]:
+        """Make readings and add them to those of their lines; those that could not be made, and why."""
         if not tasks:
-            return
+            return []
         quads = [turn_quad(self._quads[task.line], task.turned) for task in tasks]
         transcribed = await self._reader.transcribe(
-            self._image, quads, self._options.space_probability, deadline=self._deadline, times=times or StageTimes()
+            self._image, quads, self._options, deadline=self._deadline, times=times
         )
-        for task, (transcription, was_cut) in zip(tasks, transcribed, strict=True):
-            self._readings[task.line].append(Reading(task.turned, transcription))
-            if was_cut:
+        lost = []
+        for task, crop in zip(tasks, transcribed, strict=True):
+            if isinstance(crop.outcome, OcrError):
+                lost.append((task, crop.outcome))
+                continue
+            self._readings[task.line].append(Reading(task.turned, crop.outcome))
+            if crop.was_cut:
                 self._split.add(task.line)
-
-    def result(self) -> ReadLines:
-        """What won."""
-        return ReadLines(tuple(self._chosen()), len(self._split), self._page)
-
-    def _chosen(self) -> list[Reading]:
-        return [choose(readings, self._options, page=self._page) for readings in self._readings]
+        return lost
 
 
 def cut_crops(image: Image, quads: Sequence[Quad], contract: RecognitionContract) -> list[CutCrop]:
@@ -155,19 +206,21 @@ def _cut_crop(crop: Crop, max_width: int) -> CutCrop:
 
 
 def decode_crops(
-    crops: Sequence[CutCrop], steps: Sequence[LineSteps], contract: RecognitionContract, space_probability: float
-) -> list[Transcription]:
-    """The transcription of each crop; `steps` are those of all pieces in order."""
-    pieces = iter(steps)
-    return [
-        stitch(
-            [
-                ctc.decode(
-                    next(pieces), contract.charset, crop_width=piece.shape[1], space_probability=space_probability
-                )
-                for piece in crop.pieces
-            ],
-            crop.cuts,
+    crops: Sequence[CutCrop], answers: Sequence[Answer], contract: RecognitionContract, space_probability: float
+) -> list[Transcription | OcrError]:
+    """The transcription of each crop, or why one of its pieces has none; `answers` are those of all pieces in order."""
+    waiting = iter(answers)
+    return [_decode_crop(crop, list(islice(waiting, len(crop.pieces))), contract, space_probability) for crop in crops]
+
+
+def _decode_crop(
+    crop: CutCrop, answers: Sequence[Answer], contract: RecognitionContract, space_probability: float
+) -> Transcription | OcrError:
+    pieces = []
+    for piece, answer in zip(crop.pieces, answers, strict=True):
+        if isinstance(answer, OcrError):
+            return answer
+        pieces.append(
+            ctc.decode(answer, contract.charset, crop_width=piece.shape[1], space_probability=space_probability)
         )
-        for crop in crops
-    ]
+    return stitch(pieces, crop.cuts)

@@ -80,6 +80,13 @@ QUEUE_SECONDS = Histogram(
     "ocr_batcher_wait_seconds", "Time a line waited for its recognition call.", buckets=LATENCY_BUCKETS_S
 )
 ROWS_DROPPED = Counter("ocr_batcher_dropped_rows_total", "Lines dropped before sending: their request had ended.")
+OOM_SPLITS = Counter(
+    "ocr_oom_splits_total", "Recognition calls that ran out of memory and were cut into smaller ones.", ("bucket",)
+)
+ROW_LIMIT = Gauge(
+    "ocr_row_limit", "Rows of a recognition call that fit into memory, as learnt since it first ran out.", ("bucket",)
+)
+LINES_UNREAD = Counter("ocr_lines_unread_total", "Lines given without text, which partial=true allows.", ("code",))
 CALLS_CANCELLED = Counter("ocr_backend_calls_cancelled_total", "Calls cancelled: nobody waited for them any more.")
 DRAINING = Gauge("ocr_draining", "1 once the service is about to stop.")
 CANARY_OK = Gauge("ocr_canary_ok", "1 if the known picture was read correctly at the last try.")

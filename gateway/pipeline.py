@@ -12,7 +12,7 @@ from gateway.deadline import Deadline
 from gateway.errors import BackendUnavailable, DeadlineExceeded, InferenceTimeout
 from gateway.inference.backend import Backend
 from gateway.inference.detector import Detector
-from gateway.line_reader import LineReader
+from gateway.line_reader import LineReader, ReadLines
 from gateway.metrics import StageTimes
 from gateway.ocr.decoding import DecodeLimits, decode_image
 from gateway.ocr.detection import prepare_detection
@@ -99,10 +99,13 @@ class OcrPipeline:
             times=times,
         )
         lines = accepted_lines(found.regions, read.readings, options.recognition)
-        warnings = (*found.warnings, *reading_warnings(len(found.regions) - len(lines), read.split))
-        if options.detect and wants_whole_image((height, width), len(lines), options.recognition):
-            lines = await self._or_whole_image(image, lines, options.recognition, deadline, times)
+        warnings = (*found.warnings, *reading_warnings(len(found.regions) - len(lines), read))
+        if options.detect and not read.unread and wants_whole_image((height, width), len(lines), options.recognition):
+            lines, more_warnings = await self._or_whole_image(image, lines, options.recognition, deadline, times)
+            warnings = (*warnings, *more_warnings)
         with times.stage("order"):
+        with times.stage("recognize"):
+            require_something_read(read)
             lines = in_reading_order(lines, read.turned)
         return Page(width, height, lines, warnings)
 
@@ -113,17 +116,20 @@ class OcrPipeline:
         options: RecognitionOptions,
         deadline: Deadline,
         times: StageTimes,
-    ) -> tuple[TextLine, ...]:
+    ) -> tuple[tuple[TextLine, ...], tuple[PageWarning, ...]]:
         """The lines of a thin image, or the whole image as one line if that reads better."""
         region = whole_region(image)
         with times.stage("reread"):
             read = await self._lines.read(image, [region.quad], options, deadline=deadline, times=StageTimes())
         reading = read.readings[0]
         found = [line.transcription for line in lines if line.transcription]
-        return (text_line(region, reading),) if whole_image_wins(reading.transcription, found, options) else lines
+        wins = whole_image_wins(reading.transcription, found, options)
+        return (text_line(region, reading),) if wins else lines, lacking_warnings(read.lacking)
 
     @contextmanager
     def _judging_timeouts(self, deadline: Deadline) -> Iterator[None]:
+        if reading is None:
+            return lines, lacking_warnings(1)
         """Tell a client's own short deadline from models that do not answer (docs/decisions/0006-503-and-504.md)."""
         started = time.monotonic()
         try:
@@ -145,13 +151,19 @@ def whole_region(image: Image) -> TextRegion:
 
 
 def accepted_lines(
-    regions: tuple[TextRegion, ...], readings: tuple[Reading, ...], options: RecognitionOptions
+    regions: tuple[TextRegion, ...], readings: tuple[Reading | None, ...], options: RecognitionOptions
 ) -> tuple[TextLine, ...]:
-    """The lines that say something and score enough."""
+    """The lines that say something and score enough, and without text those that could not be read."""
     return tuple(
-        text_line(region, reading)
+def require_something_read(read: ReadLines) -> None:
+    """Raise what kept the lines from being read if there is none that was: a page of nothing helps nobody."""
+    if read.unread and len(read.unread) == len(read.readings):
+        raise read.unread[0]
+
+
+        text_line(region, reading) if reading else TextLine(region)
         for region, reading in zip(regions, readings, strict=True)
-        if is_accepted(reading.transcription, options)
+        if reading is None or is_accepted(reading.transcription, options)
     )
 
 
@@ -169,14 +181,27 @@ def in_reading_order(lines: tuple[TextLine, ...], turned: int) -> tuple[TextLine
     return tuple(lines[index] for index in reading_order(quads, turned))
 
 
-def reading_warnings(left_out: int, split: int) -> tuple[PageWarning, ...]:
+def reading_warnings(left_out: int, read: ReadLines) -> tuple[PageWarning, ...]:
     """What the reader of a page should know about how its lines were read."""
     warnings = []
     if left_out:
         detail = f"regions read as nothing, or with a score below min_score, and left out: {left_out}"
         warnings.append(PageWarning("low_score_lines", detail))
-    if split:
+    if read.split:
         warnings.append(
-            PageWarning("line_split", f"lines too wide for one reading, which were read in pieces: {split}")
+    if read.unread:
+        reasons = ", ".join(sorted({error.code for error in read.unread}))
+        detail = f"lines that could not be read, and are given without text: {len(read.unread)} ({reasons})"
+        warnings.append(PageWarning("lines_unread", detail))
+            PageWarning("line_split", f"lines too wide for one reading, which were read in pieces: {read.split}")
         )
-    return tuple(warnings)
+    return (*warnings, *lacking_warnings(read.lacking))
+
+
+def lacking_warnings(lacking: int) -> tuple[PageWarning, ...]:
+    """What to say about lines that should have been read a second time, but could not."""
+    if not lacking:
+        return ()
+    return (
+        PageWarning("reread_incomplete", f"lines whose second reading failed, so that the first stands: {lacking}"),
+    )

@@ -8,24 +8,29 @@ busy one sends full chunks. There are no timers but the callers' deadlines, and 
 What is sent is decided synchronously, in `_send`, whenever rows arrive or a call ends. A row belongs to the `read`
 that brought it, its owner. An owner that has its answer, its error or no time left is released: its waiting rows
 are dropped, and a call that nobody else waits for is cancelled.
+
+A call that runs out of memory is cut into smaller ones, down to a single row, and its bucket's next chunks are as
+small (`gateway.inference.row_limits`). Nothing else is tried twice: see docs/decisions/0008-what-is-tried-again.md.
 """
 
 import asyncio
 import time
 from collections.abc import Sequence
 from contextvars import Context
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from gateway import metrics
 from gateway.arrays import Crop, LineSteps
 from gateway.deadline import Deadline
-from gateway.errors import BackendUnavailable, Draining, InferenceTimeout
+from gateway.errors import BackendUnavailable, Draining, OcrError, OutOfMemory
 from gateway.inference.backend import Backend
-from gateway.inference.batching import RowQueue, bucket_for, chunk_rows, pad_rows, sent_rows
+from gateway.inference.batching import OwnedRows, RowQueue, bucket_for, pad_rows, row_steps, sent_rows, step_below
+from gateway.inference.owners import Answer, Owner, WaitingRow, own_copy
+from gateway.inference.row_limits import Attempt, RowLimits
 
 SHUTTING_DOWN = "the service is shutting down"
+EXCHANGED = "the models were exchanged for others while the lines waited"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,82 +48,56 @@ class BatchLimits:
     calls_in_flight: int = 2
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """One line that waits: its place among its owner's lines, and since when."""
-
-    index: int
-    crop: Crop
-    queued_at: float
-
-
-@dataclass(eq=False, slots=True)
-class _Owner:
-    """One `read` under way."""
-
-    lines: int
-    deadline: Deadline
-    done: asyncio.Future[None]
-    started_at: float = field(default_factory=time.monotonic)
-    steps: dict[int, LineSteps] = field(default_factory=dict)
-    error: BaseException | None = None
-
-    def take(self, index: int, steps: LineSteps) -> None:
-        self.steps[index] = steps
-        if len(self.steps) == self.lines:
-            self._finish()
-
-    def fail(self, error: BaseException) -> None:
-        self.error = self.error or error
-        self._finish()
-
-    def _finish(self) -> None:
-        if not self.done.done():
-            self.done.set_result(None)
-
-    def result(self) -> list[LineSteps]:
-        """The steps of all lines in order; raises what went wrong, InferenceTimeout if nothing did but time."""
-        if self.error is not None:
-            raise self.error
-        unread = self.lines - len(self.steps)
-        if unread:
-            waited = time.monotonic() - self.started_at
-            raise InferenceTimeout(f"{unread} of {self.lines} lines were still unread after {waited:.1f} s")
-        return [self.steps[index] for index in range(self.lines)]
-
-
-OwnedRows: TypeAlias = list[tuple[_Owner, _Row]]
+Rows: TypeAlias = OwnedRows[Owner, WaitingRow]
 
 
 @dataclass(eq=False, slots=True)
 class _Call:
-    """One recognition call under way, and the owners that still wait for it."""
+    """One recognition call under way.
 
-    rows: OwnedRows
+    Attributes:
+        rows: its lines, in the order of its rows.
+        attempt: what is learnt from.
+        smaller: how many rows to send at a time should these be too many; None if there can't be fewer.
+        task: the call.
+        owners: those that still wait for it.
+    """
+
+    rows: Rows
+    attempt: Attempt
+    smaller: int | None
     task: asyncio.Task[list[LineSteps]]
-    owners: set[_Owner]
+    owners: set[Owner]
 
 
 class Batcher:
     """Reads lines through a backend. All methods belong to one event loop."""
 
-    def __init__(self, backend: Backend, limits: BatchLimits) -> None:
+    def __init__(self, backend: Backend, limits: BatchLimits, row_limits: RowLimits | None = None) -> None:
         self._backend = backend
         self._limits = limits
-        self._queue: RowQueue[_Owner, _Row] = RowQueue()
-        self._owners: set[_Owner] = set()
+        self._row_limits = row_limits or RowLimits()
+        self._queue: RowQueue[Owner, WaitingRow] = RowQueue()
+        self._owners: set[Owner] = set()
         self._calls: set[_Call] = set()
         self._closed = False
 
-    async def read(self, crops: Sequence[Crop], *, deadline: Deadline) -> list[LineSteps]:
+    async def read(self, crops: Sequence[Crop], *, deadline: Deadline, partial: bool = False) -> list[Answer]:
         """The steps of each crop, in the order of `crops`.
 
         They cover the whole bucket, padding included. A step is equally wide in all buckets, so step `s` lies over
         the same pixels of a crop in whichever bucket it is read.
 
+        Args:
+            crops: lines of the models' line height, none wider than the last bucket.
+            deadline: no call is made for these lines when it has passed.
+            partial: give the lines that could be read if others could not; those have their error in place of steps.
+
         Raises:
             InferenceTimeout: not all lines were read before the deadline.
-            BackendError: a call failed that carried one of the lines.
+            OutOfMemory: a line did not even fit into memory alone; not with `partial`.
+            InferenceFailed: a call failed that carried one of the lines; not with `partial`.
+            BackendError, Overloaded: nothing can be read at the moment.
             Draining: the batcher is closed.
             ValueError: a crop fits no bucket.
         """
@@ -127,7 +106,7 @@ class Batcher:
         if not crops:
             return []
         buckets = [bucket_for(crop, self._backend.contract.recognition) for crop in crops]
-        owner = _Owner(len(crops), deadline, asyncio.get_running_loop().create_future())
+        owner = Owner(len(crops), deadline, partial, asyncio.get_running_loop().create_future())
         self._enqueue(owner, buckets, crops)
         self._send()
         try:
@@ -144,32 +123,43 @@ class Batcher:
         if self._calls:
             await asyncio.wait([call.task for call in self._calls])
 
-    def _enqueue(self, owner: _Owner, buckets: Sequence[int], crops: Sequence[Crop]) -> None:
+    def _enqueue(self, owner: Owner, buckets: Sequence[int], crops: Sequence[Crop]) -> None:
         self._owners.add(owner)
         for index, (bucket_width, crop) in enumerate(zip(buckets, crops, strict=True)):
-            self._queue.put(bucket_width, owner, _Row(index, crop, owner.started_at))
+            self._queue.put(bucket_width, owner, WaitingRow(index, crop, owner.started_at))
 
     def _send(self) -> None:
         """Start calls while there are rows that wait and calls that may be made."""
         self._release_expired()
-        while len(self._calls) < self._limits.calls_in_flight and (chunk := self._queue.take(self._chunk_rows)):
+        while len(self._calls) < self._limits.calls_in_flight and (chunk := self._queue.take(self._most_rows)):
             self._start(*chunk)
         metrics.ROWS_QUEUED.set(len(self._queue))
 
-    def _chunk_rows(self, bucket_width: int) -> int:
-        contract = self._backend.contract.recognition
-        return chunk_rows(contract, bucket_width, max_pixels=self._limits.max_chunk_pixels)
+    def _most_rows(self, bucket_width: int) -> int:
+        steps = self._steps(bucket_width)
+        return self._row_limits.allowed(bucket_width, steps) if steps else 1
 
-    def _start(self, bucket_width: int, rows: OwnedRows) -> None:
+    def _steps(self, bucket_width: int) -> tuple[int, ...]:
+        contract = self._backend.contract.recognition
+        return row_steps(contract, bucket_width, max_pixels=self._limits.max_chunk_pixels)
+
+    def _start(self, bucket_width: int, rows: Rows) -> None:
         owners = {owner for owner, _ in rows}
+        steps = self._steps(bucket_width)
+        if not steps:
+            for owner in owners:
+                self._fail(owner, BackendUnavailable(EXCHANGED))
+            return
         deadline = max((owner.deadline for owner in owners), key=lambda deadline: deadline.at)
         crops = [row.crop for _, row in rows]
         # A context of its own: the call belongs to no single request, and its logs must not name one.
         task = asyncio.create_task(self._recognize(bucket_width, crops, deadline), context=Context())
-        call = _Call(rows, task, owners)
+        sent = sent_rows(self._backend.contract.recognition, bucket_width, len(rows))
+        attempt = self._row_limits.begin(bucket_width, sent)
+        call = _Call(rows, attempt, step_below(steps, sent), task, owners)
         self._calls.add(call)
-        task.add_done_callback(partial(self._ended, call))
-        self._count(bucket_width, rows)
+        task.add_done_callback(lambda task: self._ended(call, task))
+        self._count(call)
 
     async def _recognize(self, bucket_width: int, crops: list[Crop], deadline: Deadline) -> list[LineSteps]:
         rows = pad_rows(crops, self._backend.contract.recognition, bucket_width)
@@ -181,18 +171,49 @@ class Batcher:
         self._calls.remove(call)
         error = _error_of(task)
         if error is None:
-            for (owner, row), steps in zip(call.rows, task.result(), strict=True):
-                owner.take(row.index, steps)
+            self._hand_out(call, task.result())
+        elif isinstance(error, OutOfMemory):
+            self._cut_down(call, error)
         else:
-            for owner in call.owners:
-                self._fail(owner, error)
+            self._lose(call, error)
         self._send()
 
-    def _fail(self, owner: _Owner, error: BaseException) -> None:
+    def _hand_out(self, call: _Call, answers: Sequence[LineSteps]) -> None:
+        self._row_limits.fitted(call.attempt)
+        self._show_limit(call.attempt.bucket_width)
+        for (owner, row), answer in zip(call.rows, answers, strict=True):
+            owner.take(row.index, answer)
+
+    def _cut_down(self, call: _Call, error: OutOfMemory) -> None:
+        """Have the lines of a call that ran out of memory sent again in smaller calls, if there are smaller ones."""
+        bucket_width, now = call.attempt.bucket_width, time.monotonic()
+        self._row_limits.failed(call.attempt, smaller=call.smaller or call.attempt.rows)
+        self._show_limit(bucket_width)
+        if call.smaller is None:
+            self._lose(call, error)
+            return
+        metrics.OOM_SPLITS.labels(str(bucket_width)).inc()
+        rows = [(owner, replace(row, queued_at=now)) for owner, row in call.rows if owner in call.owners]
+        self._queue.put_back(bucket_width, rows, most=call.smaller)
+
+    def _lose(self, call: _Call, error: BaseException) -> None:
+        """Give up the lines of a call, and with them the owners that can't do without."""
+        lost: dict[Owner, OcrError] = {}
+        for owner in call.owners:
+            its_error = own_copy(error)
+            if owner.bears(its_error):
+                lost[owner] = its_error
+            else:
+                self._fail(owner, its_error)
+        for owner, row in call.rows:
+            if owner in lost:
+                owner.take(row.index, lost[owner])
+
+    def _fail(self, owner: Owner, error: BaseException) -> None:
         owner.fail(error)
         self._release(owner)
 
-    def _release(self, owner: _Owner) -> None:
+    def _release(self, owner: Owner) -> None:
         """Forget an owner: drop its rows that wait, and cancel the calls that only it waited for."""
         self._owners.discard(owner)
         metrics.ROWS_DROPPED.inc(self._queue.discard(owner))
@@ -208,16 +229,20 @@ class Batcher:
         for owner in [owner for owner in self._owners if owner.deadline.expired]:
             self._release(owner)
 
-    def _count(self, bucket_width: int, rows: OwnedRows) -> None:
+    def _count(self, call: _Call) -> None:
         contract = self._backend.contract.recognition
-        now = time.monotonic()
-        padded_width = sent_rows(contract, bucket_width, len(rows)) * bucket_width
-        metrics.CHUNKS.labels(str(bucket_width)).inc()
-        metrics.CHUNK_ROWS.observe(len(rows))
-        metrics.LINE_PIXELS.inc(contract.line_height * sum(row.crop.shape[1] for _, row in rows))
-        metrics.PADDED_PIXELS.inc(contract.line_height * padded_width)
-        for _, row in rows:
+        attempt, now = call.attempt, time.monotonic()
+        metrics.CHUNKS.labels(str(attempt.bucket_width)).inc()
+        metrics.CHUNK_ROWS.observe(len(call.rows))
+        metrics.LINE_PIXELS.inc(contract.line_height * sum(row.crop.shape[1] for _, row in call.rows))
+        metrics.PADDED_PIXELS.inc(contract.line_height * attempt.rows * attempt.bucket_width)
+        for _, row in call.rows:
             metrics.QUEUE_SECONDS.observe(now - row.queued_at)
+
+    def _show_limit(self, bucket_width: int) -> None:
+        learnt = self._row_limits.learnt(bucket_width)
+        if learnt is not None:
+            metrics.ROW_LIMIT.labels(str(bucket_width)).set(learnt)
 
 
 def _error_of(task: asyncio.Task[list[LineSteps]]) -> BaseException | None:

@@ -45,6 +45,7 @@ class RecognitionOptions:
         tall_ratio: a crop at least this many times as high as wide is tall.
         space_probability: a space that the model gave at least this probability, between two ASCII letters or
             digits, is put back.
+        partial: give the page even if some of its lines can't be read.
     """
 
     min_score: float = 0.5
@@ -53,6 +54,7 @@ class RecognitionOptions:
     reread_gain: float = 0.1
     tall_ratio: float = 1.5
     space_probability: float = 0.1
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,11 @@ class RequestOptions(BaseModel):
     min_score: float = Field(
         _PAGE.recognition.min_score, ge=0, le=1, description="Lines that score below this are left out."
     )
+    partial: bool = Field(
+        _PAGE.recognition.partial,
+        description="If the models fail on some of the lines, give the page even so: those lines without text, "
+        "and a warning. If false, the request fails.",
+    )
     limit_side: int = Field(
         _PAGE.detection.limit_side,
         ge=64,
@@ -77,7 +82,7 @@ class RequestOptions(BaseModel):
             unclip_ratio=self.unclip_ratio,
             crop_unclip_ratio=self.crop_unclip_ratio,
         )
-        recognition = replace(_PAGE.recognition, min_score=self.min_score, reread=self.reread)
+        recognition = replace(_PAGE.recognition, min_score=self.min_score, reread=self.reread, partial=self.partial)
         return PageOptions(self.detect, self.recognize, detection, recognition)
 
 

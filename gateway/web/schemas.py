@@ -22,7 +22,10 @@ class LineOut(BaseModel):
         description="Corners [x, y], clockwise from the top-left of the text, in pixels of the upright image.",
         examples=[[[36.0, 24.5], [412.3, 24.5], [412.3, 60.1], [36.0, 60.1]]],
     )
-    text: str | None = Field(description="What it says; null with recognize=false.", examples=["Invoice 2026-114"])
+    text: str | None = Field(
+        description="What it says; null with recognize=false, or if it could not be read and partial=true.",
+        examples=["Invoice 2026-114"],
+    )
     score: float | None = Field(
         description="Mean probability of the characters, 0 to 1; null with recognize=false.", examples=[0.9873]
     )

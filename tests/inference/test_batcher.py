@@ -1,142 +1,34 @@
 import asyncio
 import time
-from contextlib import asynccontextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from fake_backend import (
+    ANY_SHAPE,
+    BUCKETS,
+    FIXED_ROWS,
+    LINE_HEIGHT,
+    FakeBackend,
+    batcher_of,
+    later,
+    line,
+    lines,
+    marks_of,
+    read_marks,
+    rows_of_pixels,
+    sample,
+    settle,
+    soon,
+    start,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from prometheus_client import REGISTRY
 
-from gateway.arrays import RowSteps
 from gateway.deadline import Deadline
 from gateway.errors import BackendUnavailable, Draining, InferenceFailed, InferenceTimeout
-from gateway.inference.batcher import Batcher, BatchLimits
-from gateway.inference.contract import (
-    Contract,
-    DetectionContract,
-    DetectionModel,
-    RecognitionContract,
-    RecognitionModel,
-)
-
-LINE_HEIGHT = 8
-BUCKETS = (16, 32, 64)
-ANY_SHAPE = (RecognitionModel("recognition", "1"),)
-FIXED_ROWS = tuple(
-    RecognitionModel(f"recognition_{bucket}_{rows}", "1", bucket, rows) for bucket in BUCKETS for rows in (1, 4, 8)
-)
-
-
-class FakeBackend:
-    """Reads a line's first pixel, holds calls back while `gate` is shut, and remembers what it was sent."""
-
-    last_answer_at = 0.0
-
-    def __init__(self, models=ANY_SHAPE):
-        detection = DetectionContract((DetectionModel("detection", "1"),))
-        self.contract = Contract("fake", detection, RecognitionContract(models, LINE_HEIGHT, BUCKETS, ("", "a")))
-        self.chunks = []
-        self.timeouts = []
-        self.cancelled = 0
-        self.in_flight = 0
-        self.most_in_flight = 0
-        self.gate = asyncio.Event()
-        self.gate.set()
-        self.failing = {}
-        self.delays = iter(())
-
-    async def recognize(self, rows, *, timeout_s):
-        self.chunks.append(rows)
-        self.timeouts.append(timeout_s)
-        self.in_flight += 1
-        self.most_in_flight = max(self.most_in_flight, self.in_flight)
-        try:
-            await self._wait()
-        except asyncio.CancelledError:
-            self.cancelled += 1
-            raise
-        finally:
-            self.in_flight -= 1
-        return self._answer(rows)
-
-    async def _wait(self):
-        for _ in range(next(self.delays, 0)):
-            await asyncio.sleep(0)
-        await self.gate.wait()
-
-    def _answer(self, rows):
-        marks = marks_of(rows)
-        for mark in marks:
-            if mark in self.failing:
-                raise self.failing[mark]
-        class_index = np.repeat(np.array(marks, np.int32)[:, None], rows.shape[2] // 8, axis=1)
-        zeros = np.zeros(class_index.shape, np.float32)
-        return RowSteps(class_index, zeros, zeros)
-
-    async def detect(self, image, *, timeout_s):
-        raise NotImplementedError
-
-    async def close(self):
-        pass
-
-
-def marks_of(rows):
-    """The number that each row of a chunk carries; `line` wrote it there."""
-    return (rows[:, 0, 0].astype(np.int32) @ [1, 256, 65536]).tolist()
-
-
-def line(mark, width=16):
-    """A crop that carries a number."""
-    crop = np.zeros((LINE_HEIGHT, width, 3), np.uint8)
-    crop[:] = (mark % 256, mark // 256 % 256, mark // 65536)
-    return crop
-
-
-def lines(marks, width=16):
-    return [line(mark, width) for mark in marks]
-
-
-def read_marks(steps):
-    return [int(line_steps.class_index[0]) for line_steps in steps]
-
-
-def rows_of_pixels(rows, bucket=16):
-    return rows * LINE_HEIGHT * bucket
-
-
-def soon():
-    return Deadline.after(0.05)
-
-
-def later():
-    return Deadline.after(60)
-
-
-async def settle():
-    """Let everything run that can."""
-    for _ in range(20):
-        await asyncio.sleep(0)
-
-
-def sample(name, **labels):
-    return REGISTRY.get_sample_value(name, labels) or 0.0
-
-
-@asynccontextmanager
-async def batcher_of(backend, *, rows=8, calls=1):
-    """A batcher; when the test is done nothing may wait in it."""
-    batcher = Batcher(backend, BatchLimits(max_chunk_pixels=rows_of_pixels(rows), calls_in_flight=calls))
-    yield batcher
-    await settle()
-    assert (len(batcher._queue), len(batcher._calls), len(batcher._owners)) == (0, 0, 0)
-    assert sample("ocr_batcher_queued_rows") == 0
-    assert backend.in_flight == 0
-
-
-def start(batcher, crops, deadline=None):
-    return asyncio.create_task(batcher.read(crops, deadline=deadline or later()))
+from gateway.inference.batcher import BatchLimits
 
 
 async def test_no_lines_need_no_call():
@@ -386,17 +278,26 @@ async def test_a_call_that_somebody_still_waits_for_goes_on():
     assert backend.cancelled == 1
 
 
-async def test_a_failed_call_fails_its_owners_with_its_very_error():
+async def test_a_failed_call_fails_each_owner_with_a_copy_of_its_own_and_the_same_cause():
     backend = FakeBackend()
     cause = RuntimeError("CUDA error")
     error = InferenceFailed("the model failed")
     error.__cause__ = cause
     backend.failing = {1: error}
+    backend.gate.clear()
     async with batcher_of(backend) as batcher:
-        with pytest.raises(InferenceFailed) as raised:
-            await batcher.read(lines([0, 1, 2]), deadline=later())
-    assert raised.value is error
-    assert raised.value.__cause__ is cause
+        busy = start(batcher, lines([0]))
+        await settle()
+        owners = [start(batcher, lines([mark])) for mark in (1, 2)]
+        await settle()
+        backend.gate.set()
+        first, second = await asyncio.gather(*owners, return_exceptions=True)
+        await busy
+    assert [type(first), type(second)] == [InferenceFailed, InferenceFailed]
+    assert first.detail == second.detail == "the model failed"
+    assert first.__cause__ is second.__cause__ is cause
+    first.stage = "reread"
+    assert second.stage is None
 
 
 async def test_a_failed_call_leaves_other_calls_alone():
@@ -441,6 +342,31 @@ async def test_a_call_cancelled_from_outside_does_not_leave_its_owners_waiting()
     async with batcher_of(backend) as batcher:
         with pytest.raises(BackendUnavailable, match="was cancelled"):
             await batcher.read(lines([0]), deadline=later())
+
+
+async def test_lines_of_a_bucket_that_is_served_no_more_fail_and_leave_others_alone():
+    backend = FakeBackend()
+    backend.gate.clear()
+    async with batcher_of(backend) as batcher:
+        busy, left, well = (start(batcher, lines([mark], width)) for mark, width in ((0, 16), (1, 64), (2, 16)))
+        await settle()
+        backend.contract = replace(
+            backend.contract, recognition=replace(backend.contract.recognition, buckets=BUCKETS[:2])
+        )
+        backend.gate.set()
+        with pytest.raises(BackendUnavailable, match="exchanged"):
+            await left
+        assert read_marks(await well) == [2]
+        await busy
+
+
+async def test_no_failure_but_want_of_memory_is_tried_again():
+    backend = FakeBackend()
+    backend.failing = {mark: InferenceFailed("the model failed") for mark in range(32)}
+    async with batcher_of(backend, rows=4) as batcher:
+        answers = await batcher.read(lines(range(32)), deadline=later(), partial=True)
+    assert [type(answer) for answer in answers] == [InferenceFailed] * 32
+    assert [len(chunk) for chunk in backend.chunks] == [4] * 8
 
 
 async def test_closing_fails_what_waits_and_ends_what_is_under_way():

@@ -1,9 +1,20 @@
+from math import log2
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.inference.batching import PADDING, RowQueue, bucket_for, chunk_rows, pad_rows, sent_rows
+from gateway.inference.batching import (
+    PADDING,
+    RowQueue,
+    bucket_for,
+    chunk_rows,
+    pad_rows,
+    row_steps,
+    sent_rows,
+    step_below,
+)
 from gateway.inference.contract import RecognitionContract, RecognitionModel
 
 BUCKETS = (160, 320, 640)
@@ -65,6 +76,59 @@ def test_a_chunk_has_as_many_lines_as_its_pixels_allow(contract, bucket, rows_of
 def test_no_chunk_of_more_than_one_line_exceeds_its_pixels(contract, bucket, max_pixels):
     lines = chunk_rows(contract, bucket, max_pixels=max_pixels)
     assert lines == 1 or sent_rows(contract, bucket, lines) * 48 * bucket <= max_pixels
+
+
+WITHOUT_ONE_ROW = RecognitionContract(
+    tuple(RecognitionModel(f"recognition_{rows}", "1", 320, rows) for rows in (8, 12)), 48, (320,), ("", "a")
+)
+
+
+@pytest.mark.parametrize(
+    ("contract", "bucket", "rows_of_pixels", "steps"),
+    [
+        (ANY_SHAPE, 160_000, 32, ()),  # not served
+        (ANY_SHAPE, 320, 0, (1,)),
+        (ANY_SHAPE, 320, 1, (1,)),
+        (ANY_SHAPE, 320, 10, (1, 2, 5, 10)),
+        (ANY_SHAPE, 320, 32, (1, 2, 4, 8, 16, 32)),
+        (FIXED_ROWS, 320, 32, (1, 8, 32)),
+        (FIXED_ROWS, 320, 31, (1, 8)),
+        (FIXED_ROWS, 320, 7, (1,)),
+        (WITHOUT_ONE_ROW, 320, 12, (8, 12)),
+    ],
+)
+def test_a_chunk_can_be_cut_down_to_halves_or_to_the_row_counts_that_have_a_model(
+    contract, bucket, rows_of_pixels, steps
+):
+    assert row_steps(contract, bucket, max_pixels=rows_of_pixels * 48 * bucket) == steps
+
+
+@pytest.mark.parametrize(
+    ("steps", "rows", "below"),
+    [
+        ((), 1, None),
+        ((1,), 1, None),
+        ((1, 2, 4, 8), 8, 4),
+        ((1, 2, 4, 8), 7, 2),
+        ((1, 2, 4, 8), 1, None),
+        ((1, 8, 32), 32, 8),
+        ((1, 8, 32), 8, 1),
+        ((8, 12), 12, 8),
+        ((8, 12), 8, None),
+    ],
+)
+def test_a_chunk_that_was_too_large_is_cut_to_half_its_rows_or_to_the_next_count_that_there_is(steps, rows, below):
+    assert step_below(steps, rows) == below
+
+
+@given(st.sampled_from([ANY_SHAPE, FIXED_ROWS]), st.sampled_from(BUCKETS), st.integers(1, 64), st.integers(1, 64))
+def test_a_chunk_is_cut_down_at_most_log2_of_its_rows_times(contract, bucket, full, lines):
+    steps = row_steps(contract, bucket, max_pixels=full * 48 * bucket)
+    first = rows = sent_rows(contract, bucket, min(lines, steps[-1]))
+    attempts = 1
+    while below := step_below(steps, rows):
+        rows, attempts = below, attempts + 1
+    assert attempts <= 1 + log2(first)
 
 
 def test_lines_are_padded_with_grey_on_the_right():
@@ -133,6 +197,49 @@ def test_each_bucket_has_its_own_limit():
     queue = queue_of(*[(bucket, "a", row) for bucket in (320, 640) for row in range(4)])
     limits = {320: 4, 640: 2}
     assert [len(queue.take(limits.__getitem__)[1]) for _ in range(3)] == [4, 2, 2]
+
+
+def test_nothing_that_comes_back_is_nothing_that_waits():
+    queue = RowQueue()
+    queue.put_back(320, [], most=4)
+    assert (len(queue), queue.take(lambda _: 8)) == (0, None)
+
+
+def test_rows_that_come_back_go_first_and_in_smaller_chunks_of_their_own():
+    queue = queue_of(*[(320, "a", row) for row in range(6)])
+    bucket, rows = queue.take(lambda _: 5)
+    queue.put(640, "b", 0)
+    queue.put_back(bucket, rows, most=2)
+    assert len(queue) == 7
+    assert taken(queue) == [
+        (320, [("a", 0), ("a", 1)]),
+        (320, [("a", 2), ("a", 3)]),
+        (320, [("a", 4)]),
+        (320, [("a", 5)]),
+        (640, [("b", 0)]),
+    ]
+
+
+def test_rows_that_come_back_keep_to_the_buckets_limit_where_that_is_lower():
+    queue = RowQueue()
+    queue.put_back(320, [("a", row) for row in range(4)], most=3)
+    assert [len(rows) for _, rows in taken(queue, most=2)] == [2, 2]
+
+
+def test_rows_that_come_back_twice_go_before_those_that_came_back_once():
+    queue = RowQueue()
+    queue.put_back(320, [("a", row) for row in range(8)], most=4)
+    queue.put_back(320, queue.take(lambda _: 8)[1], most=2)
+    assert [[row for _, row in rows] for _, rows in taken(queue)] == [[0, 1], [2, 3], [4, 5, 6, 7]]
+
+
+def test_discarding_an_owner_drops_what_has_come_back_too():
+    queue = queue_of((320, "a", 2))
+    queue.put_back(640, [("a", 0)], most=1)
+    queue.put_back(320, [("a", 1), ("b", 0)], most=1)
+    assert queue.discard("a") == 3
+    assert len(queue) == 1
+    assert taken(queue) == [(320, [("b", 0)])]
 
 
 def test_discarding_an_owner_drops_its_rows_in_every_bucket():

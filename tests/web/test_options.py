@@ -44,6 +44,7 @@ def test_every_option_reaches_the_pipeline():
                 recognize=True,
                 reread=False,
                 min_score=0.1,
+                partial=True,
                 limit_side=960,
                 min_side=64,
                 binarize_threshold=0.2,
@@ -64,7 +65,7 @@ def test_every_option_reaches_the_pipeline():
             unclip_ratio=1.1,
             crop_unclip_ratio=2.0,
         ),
-        recognition=RecognitionOptions(min_score=0.1, reread=False),
+        recognition=RecognitionOptions(min_score=0.1, reread=False, partial=True),
     )
 
 
