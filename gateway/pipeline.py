@@ -66,6 +66,30 @@ class OcrPipeline:
             raise BackendUnavailable("the models were exchanged for others while the image was read")
         return replace(page, warnings=(*decoded.warnings, *page.warnings))
 
+    async def read(self, data: bytes, options: PageOptions, *, deadline: Deadline, times: StageTimes) -> Page:
+        """Read one image.
+
+        Raises:
+            ImageError: the data can't be served.
+            BackendError: the models failed; chained to what they said.
+            DeadlineExceeded: the client's own deadline passed while the models were answering.
+            Overloaded: the server's deadline passed before the models' turn.
+        """
+        with times.stage("decode"):
+            decoded = await self._pool.run(decode_image, data, self._limits, deadline=deadline)
+        contract = self._backend.contract
+        with self._judging_timeouts(deadline):
+            found = await self._find(decoded.image, options, deadline, times)
+            page = await self._read_regions(decoded.image, found, options, deadline, times)
+        if self._backend.contract != contract:
+            raise BackendUnavailable("the models were exchanged for others while the image was read")
+        return replace(page, warnings=(*decoded.warnings, *page.warnings))
+
+    async def count_pixels(self, data: bytes, *, deadline: Deadline, times: StageTimes) -> int:
+        """How many pixels the image will have, before any is decoded; raises as `read` would."""
+        with times.stage("decode"):
+            return await self._pool.run(count_pixels, data, self._limits, deadline=deadline)
+
     async def _find(self, image: Image, options: PageOptions, deadline: Deadline, times: StageTimes) -> Found:
         """The regions of an image; the image itself when detection is off."""
         if not options.detect:
@@ -98,14 +122,14 @@ class OcrPipeline:
             deadline=deadline,
             times=times,
         )
+        with times.stage("recognize"):
+            require_something_read(read)
         lines = accepted_lines(found.regions, read.readings, options.recognition)
         warnings = (*found.warnings, *reading_warnings(len(found.regions) - len(lines), read))
         if options.detect and not read.unread and wants_whole_image((height, width), len(lines), options.recognition):
             lines, more_warnings = await self._or_whole_image(image, lines, options.recognition, deadline, times)
             warnings = (*warnings, *more_warnings)
         with times.stage("order"):
-        with times.stage("recognize"):
-            require_something_read(read)
             lines = in_reading_order(lines, read.turned)
         return Page(width, height, lines, warnings)
 
@@ -122,14 +146,14 @@ class OcrPipeline:
         with times.stage("reread"):
             read = await self._lines.read(image, [region.quad], options, deadline=deadline, times=StageTimes())
         reading = read.readings[0]
+        if reading is None:
+            return lines, lacking_warnings(1)
         found = [line.transcription for line in lines if line.transcription]
         wins = whole_image_wins(reading.transcription, found, options)
         return (text_line(region, reading),) if wins else lines, lacking_warnings(read.lacking)
 
     @contextmanager
     def _judging_timeouts(self, deadline: Deadline) -> Iterator[None]:
-        if reading is None:
-            return lines, lacking_warnings(1)
         """Tell a client's own short deadline from models that do not answer (docs/decisions/0006-503-and-504.md)."""
         started = time.monotonic()
         try:
@@ -150,17 +174,17 @@ def whole_region(image: Image) -> TextRegion:
     return TextRegion(quad, quad, 1.0)
 
 
-def accepted_lines(
-    regions: tuple[TextRegion, ...], readings: tuple[Reading | None, ...], options: RecognitionOptions
-) -> tuple[TextLine, ...]:
-    """The lines that say something and score enough, and without text those that could not be read."""
-    return tuple(
 def require_something_read(read: ReadLines) -> None:
     """Raise what kept the lines from being read if there is none that was: a page of nothing helps nobody."""
     if read.unread and len(read.unread) == len(read.readings):
         raise read.unread[0]
 
 
+def accepted_lines(
+    regions: tuple[TextRegion, ...], readings: tuple[Reading | None, ...], options: RecognitionOptions
+) -> tuple[TextLine, ...]:
+    """The lines that say something and score enough, and without text those that could not be read."""
+    return tuple(
         text_line(region, reading) if reading else TextLine(region)
         for region, reading in zip(regions, readings, strict=True)
         if reading is None or is_accepted(reading.transcription, options)
@@ -184,15 +208,15 @@ def in_reading_order(lines: tuple[TextLine, ...], turned: int) -> tuple[TextLine
 def reading_warnings(left_out: int, read: ReadLines) -> tuple[PageWarning, ...]:
     """What the reader of a page should know about how its lines were read."""
     warnings = []
+    if read.unread:
+        reasons = ", ".join(sorted({error.code for error in read.unread}))
+        detail = f"lines that could not be read, and are given without text: {len(read.unread)} ({reasons})"
+        warnings.append(PageWarning("lines_unread", detail))
     if left_out:
         detail = f"regions read as nothing, or with a score below min_score, and left out: {left_out}"
         warnings.append(PageWarning("low_score_lines", detail))
     if read.split:
         warnings.append(
-    if read.unread:
-        reasons = ", ".join(sorted({error.code for error in read.unread}))
-        detail = f"lines that could not be read, and are given without text: {len(read.unread)} ({reasons})"
-        warnings.append(PageWarning("lines_unread", detail))
             PageWarning("line_split", f"lines too wide for one reading, which were read in pieces: {read.split}")
         )
     return (*warnings, *lacking_warnings(read.lacking))
