@@ -66,30 +66,6 @@ class OcrPipeline:
             raise BackendUnavailable("the models were exchanged for others while the image was read")
         return replace(page, warnings=(*decoded.warnings, *page.warnings))
 
-    async def read(self, data: bytes, options: PageOptions, *, deadline: Deadline, times: StageTimes) -> Page:
-        """Read one image.
-
-        Raises:
-            ImageError: the data can't be served.
-            BackendError: the models failed; chained to what they said.
-            DeadlineExceeded: the client's own deadline passed while the models were answering.
-            Overloaded: the server's deadline passed before the models' turn.
-        """
-        with times.stage("decode"):
-            decoded = await self._pool.run(decode_image, data, self._limits, deadline=deadline)
-        contract = self._backend.contract
-        with self._judging_timeouts(deadline):
-            found = await self._find(decoded.image, options, deadline, times)
-            page = await self._read_regions(decoded.image, found, options, deadline, times)
-        if self._backend.contract != contract:
-            raise BackendUnavailable("the models were exchanged for others while the image was read")
-        return replace(page, warnings=(*decoded.warnings, *page.warnings))
-
-    async def count_pixels(self, data: bytes, *, deadline: Deadline, times: StageTimes) -> int:
-        """How many pixels the image will have, before any is decoded; raises as `read` would."""
-        with times.stage("decode"):
-            return await self._pool.run(count_pixels, data, self._limits, deadline=deadline)
-
     async def _find(self, image: Image, options: PageOptions, deadline: Deadline, times: StageTimes) -> Found:
         """The regions of an image; the image itself when detection is off."""
         if not options.detect:
