@@ -79,7 +79,7 @@ def serve(options: PairOptions, say: Say) -> None:
         KeyboardInterrupt: SIGINT or SIGTERM; both children have been stopped by then.
     """
     require_free_port(options.host, options.port)
-    with terminate_as_interrupt(), ExitStack() as stack:
+    with interruptible(), ExitStack() as stack:
         children = start_children(options, say, stack)
         say(greeting(options))
         watch(children)
@@ -159,7 +159,7 @@ class GatewayProcess:
         while time.monotonic() < give_up_at:
             require_alive([self, *others])
             try:
-                answer = httpx.get(f"{self._url}/readyz", timeout=5.0)
+                answer = httpx.get(f"{self._url}/readyz", timeout=5.0, trust_env=False)  # a proxy is for elsewhere
             except httpx.TransportError as error:
                 reason = f"{type(error).__name__}: {error}"
             else:
@@ -173,7 +173,8 @@ class GatewayProcess:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._process is not None
-        self._process.terminate()
+        # The gateway takes this to mean "soon", and SIGTERM to mean that a load balancer must be told first.
+        self._process.send_signal(signal.SIGTERM if sys.platform == "win32" else signal.SIGINT)
         try:
             self._process.wait(STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
@@ -213,10 +214,12 @@ def greeting(options: PairOptions) -> str:
 
 
 @contextmanager
-def terminate_as_interrupt() -> Iterator[None]:
-    """Let SIGTERM unwind the stack as Ctrl-C does."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+def interruptible() -> Iterator[None]:
+    """Let SIGTERM unwind the stack as Ctrl-C does; and SIGINT, which a shell's background jobs are born deaf to."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,97 @@
+"""Gateways on a backend: the pipeline in this process, or the whole service in one of its own."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.concurrency import CpuPool
+from gateway.deadline import Deadline
+from gateway.inference.backend import Backend
+from gateway.inference.batcher import Batcher, BatchLimits
+from gateway.inference.detector import Detector
+from gateway.inference.embedded import EmbeddedBackend
+from gateway.inference.triton import TritonBackend
+from gateway.line_reader import LineReader
+from gateway.local import GatewayProcess, PairOptions, base_url
+from gateway.metrics import StageTimes
+from gateway.ocr.decoding import DecodeLimits
+from gateway.ocr.elements import Page
+from gateway.ocr.options import DetectionOptions, PageOptions
+from gateway.pipeline import OcrPipeline
+from triton_models.catalog import DEFAULT_MODEL_SET
+from triton_models.plans import Names
+from triton_models.server import Ports, TritonProcess
+
+AS_IT_IS = PageOptions(detection=DetectionOptions(min_side=0))
+"""Small pages are not enlarged: the tests are quicker, and a page of 320x480 pixels has a model for its very shape."""
+
+Read = Callable[..., Awaitable[Page]]
+
+
+@asynccontextmanager
+async def connected(triton: TritonProcess, names: Names) -> AsyncIterator[TritonBackend]:
+    """A backend on the models of these names."""
+    backend = await TritonBackend.connect(
+        triton.grpc_address, detection_model=names.detection, recognition_model=names.recognition
+    )
+    try:
+        yield backend
+    finally:
+        await backend.close()
+
+
+@asynccontextmanager
+async def embedded(repository: Path, names: Names) -> AsyncIterator[EmbeddedBackend]:
+    """The same models in this process."""
+    backend = await EmbeddedBackend.open(
+        repository, detection_model=names.detection, recognition_model=names.recognition
+    )
+    try:
+        yield backend
+    finally:
+        await backend.close()
+
+
+@asynccontextmanager
+async def pipeline_on(
+    backend: Backend,
+    *,
+    limits: BatchLimits = BatchLimits(),  # noqa: B008 - frozen
+    around: Callable[[Batcher], Batcher] = lambda batcher: batcher,
+) -> AsyncIterator[Read]:
+    """A pipeline put together as the service does it; gives `read(data, options)`."""
+    batcher = Batcher(backend, limits)
+    with CpuPool() as pool:
+        lines = LineReader(backend, around(batcher), pool)
+        pipeline = OcrPipeline(backend, Detector(backend, calls_in_flight=2), lines, pool, DecodeLimits())
+
+        async def read(data: bytes, options: PageOptions = AS_IT_IS) -> Page:
+            return await pipeline.read(data, options, deadline=Deadline.after(60), times=StageTimes())
+
+        try:
+            yield read
+        finally:
+            await batcher.close()
+
+
+@contextmanager
+def running_gateway(triton_address: str, **settings: str) -> Iterator[str]:
+    """A gateway process with these settings, once it is ready; gives its URL."""
+    options = PairOptions("triton", "127.0.0.1", Ports.free().http, DEFAULT_MODEL_SET, Path())
+    own = {"OCR_HOST": options.host, "OCR_PORT": str(options.port), "OCR_TRITON_ADDRESS": triton_address}
+    with GatewayProcess(own | settings, options) as process:
+        process.wait_ready(60.0, [])
+        yield base_url(options)
+
+
+def assert_same_answer(answer: dict[str, Any], expected: dict[str, Any]) -> None:
+    """Two answers over HTTP say the same: texts and quads as they are, scores to the last of their four digits."""
+    (page,), (expected_page,) = answer["pages"], expected["pages"]
+    assert page["text"] == expected_page["text"]
+    assert [line["quad"] for line in page["lines"]] == [line["quad"] for line in expected_page["lines"]]
+    scores, expected_scores = ([line["score"] for line in one["lines"]] for one in (page, expected_page))
+    assert scores == pytest.approx(expected_scores, abs=1.01e-4)
+    assert answer["warnings"] == expected["warnings"]
