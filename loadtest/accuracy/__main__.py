@@ -13,6 +13,7 @@ from loadtest.accuracy.comparison import Options, run
 from loadtest.accuracy.corpus import Chooser, first, quick_selection, smallest_of_each_group
 from loadtest.accuracy.errors import AccuracyError
 from loadtest.accuracy.floors import CORPUS_FLOORS, QUICK_FLOORS
+from loadtest.document import DocumentError
 
 DOCUMENT = ROOT / "docs" / "accuracy.md"
 EXIT_OK, EXIT_MISSED, EXIT_IMPOSSIBLE = 0, 1, 2
@@ -24,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = to_options(parser().parse_args(given), given)
     try:
         return EXIT_OK if run(options, say) else EXIT_MISSED
-    except AccuracyError as error:
+    except (AccuracyError, DocumentError) as error:
         say(f"accuracy: {error}")
     except KeyboardInterrupt:
         say("stopped")

@@ -11,7 +11,6 @@ import httpx
 from loadtest.accuracy.chart import BarRow, bar_chart
 from loadtest.accuracy.circumstances import ROOT, Circumstances, observe
 from loadtest.accuracy.corpus import Chooser, LabelledPage, read_labels, write_labels
-from loadtest.accuracy.document import update_document
 from loadtest.accuracy.errors import AccuracyError
 from loadtest.accuracy.floors import Verdict, judge
 from loadtest.accuracy.gateway_reader import GatewayReader
@@ -20,9 +19,11 @@ from loadtest.accuracy.rapidocr_reader import RapidocrReader, prepare_environmen
 from loadtest.accuracy.readings import Progress, Reader, Reading, Readings, read_in_turns, write_predictions
 from loadtest.accuracy.report import Scored, comparison_report, quick_report
 from loadtest.accuracy.scoring import TOTAL, count_pages, load_page_scorer, require_agreement, score_table
+from loadtest.document import Markers, update_document
 from triton_models.catalog import MODEL_SETS
 
 CHART = "accuracy.svg"
+MARKERS = Markers.of("accuracy")
 
 Say = Callable[[str], None]
 
@@ -169,4 +170,4 @@ def write_results(
     (options.out / "figures.json").write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     (options.out / "report.md").write_text(report, encoding="utf-8")
     if options.document is not None:
-        update_document(options.document, report)
+        update_document(options.document, report, MARKERS)

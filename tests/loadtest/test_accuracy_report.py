@@ -8,36 +8,16 @@ from accuracy_examples import page_of, row_of, score_of
 from loadtest.accuracy import report
 from loadtest.accuracy.chart import BAR_LENGTH, BarRow, bar_chart
 from loadtest.accuracy.circumstances import ROOT, Circumstances
-from loadtest.accuracy.document import BEGIN, END, replace_generated, update_document
-from loadtest.accuracy.errors import AccuracyError
+from loadtest.accuracy.comparison import MARKERS
 from loadtest.accuracy.floors import Verdict
 from loadtest.accuracy.readings import Reading
 from loadtest.accuracy.scoring import to_counts, total
+from loadtest.document import replace_generated
 
 
-class TestDocument:
-    def test_what_people_wrote_around_the_markers_stays(self):
-        text = f"# Accuracy\n\nBefore.\n\n{BEGIN}\nold\n{END}\n\nAfter.\n"
-        assert replace_generated(text, "new\n") == f"# Accuracy\n\nBefore.\n\n{BEGIN}\n\nnew\n\n{END}\n\nAfter.\n"
-
-    def test_replacing_twice_is_replacing_once(self):
-        once = replace_generated(f"{BEGIN}{END}", "new")
-        assert replace_generated(once, "new") == once
-
-    @pytest.mark.parametrize("text", ["", BEGIN, END, f"{END}\n{BEGIN}", f"{BEGIN}{BEGIN}{END}", f"{BEGIN}{END}{END}"])
-    def test_without_one_pair_of_markers_nothing_is_written(self, text, tmp_path):
-        path = tmp_path / "accuracy.md"
-        path.write_text(text)
-        with pytest.raises(AccuracyError, match="once and in this order"):
-            update_document(path, "new")
-        assert path.read_text() == text
-
-    def test_an_absent_document_is_named(self, tmp_path):
-        with pytest.raises(AccuracyError, match=r"no document at .*accuracy\.md"):
-            update_document(tmp_path / "accuracy.md", "new")
-
-    def test_the_projects_document_has_the_markers(self):
-        assert "new" in replace_generated((ROOT / "docs" / "accuracy.md").read_text(encoding="utf-8"), "new")
+def test_the_projects_document_has_the_markers():
+    text = (ROOT / "docs" / "accuracy.md").read_text(encoding="utf-8")
+    assert "new" in replace_generated(text, "new", MARKERS)
 
 
 class TestChart:
