@@ -78,6 +78,7 @@ def serve(options: PairOptions, say: Say) -> None:
         ChildDiedError: Triton or the gateway ended by itself.
         KeyboardInterrupt: SIGINT or SIGTERM; both children have been stopped by then.
     """
+    find_model_set(options.model_set)  # a misspelt name is refused before anything is fetched
     require_free_port(options.host, options.port)
     with interruptible(), ExitStack() as stack:
         children = start_children(options, say, stack)
