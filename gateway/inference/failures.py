@@ -1,7 +1,8 @@
 """What a foreign error means: one table from status code and text to our errors, one context manager that applies it.
 
 Codes alone do not tell. UNAVAILABLE is a dead server or a full queue, INTERNAL a bug in a model or a full card,
-NOT_FOUND a misspelt name or a server that shuts down. The texts are from Triton 2.51, gRPC 1.85, ONNX Runtime 1.32.
+NOT_FOUND a misspelt name or a server that shuts down. The texts are from Triton 2.51, gRPC 1.85, ONNX Runtime 1.32;
+tests/e2e/test_failure_texts.py provokes each, so that a version with other words fails a test by name.
 """
 
 import asyncio
@@ -37,11 +38,22 @@ class Meaning:
 
 
 NO_MEMORY = Meaning(OutOfMemory, "the inference server ran out of memory")
+QUEUE_FULL = Meaning(Overloaded, "the inference server's queue is full")
+QUEUED_TOO_LONG = Meaning(Overloaded, "the request waited too long in the inference server's queue")
+NO_MORE_WORK = Meaning(Overloaded, "the inference server takes no more work")
 NO_SIGN_OF_LIFE = Meaning(InferenceTimeout, "the inference server gives no sign of life")
+NO_ANSWER = Meaning(InferenceTimeout, "no answer in time")
+STOPPING = Meaning(BackendUnavailable, "the inference server is shutting down")
+# What a server that drains says of all its models, and any server of a model that was unloaded or failed to load.
+NOT_LOADED = Meaning(BackendUnavailable, "the model is not loaded, or the inference server is shutting down")
+MISSING = Meaning(BackendUnavailable, "the inference server has no such model")
 DEAD = Meaning(BackendUnavailable, "the model's process has died")
 CLOSED = Meaning(BackendUnavailable, "the gateway has closed its connection to the inference server")
 UNREACHABLE = Meaning(BackendUnavailable, "the inference server can't be reached")
 REFUSED = Meaning(BackendUnavailable, "the inference server refuses the gateway")
+CANCELLED = Meaning(BackendUnavailable, "the inference server cancelled the call")
+MISFIT = Meaning(UnexpectedOutput, "the request does not fit the model that is served")
+TOO_LARGE = Meaning(InferenceFailed, "a message was larger than gRPC carries")
 FAILED = Meaning(InferenceFailed, "the model failed")
 
 NO_CONNECTION_YET = "before receiving settings frame"
@@ -58,30 +70,31 @@ BY_TEXT: tuple[tuple[str, Meaning], ...] = (
     ("bad allocation", NO_MEMORY),
     # The Python backend's /dev/shm is full.
     ("failed to increase the shared memory pool size", NO_MEMORY),
-    ("exceeds maximum queue size", Meaning(Overloaded, "the inference server's queue is full")),
-    ("request timeout expired", Meaning(Overloaded, "the request waited too long in the inference server's queue")),
+    ("exceeds maximum queue size", QUEUE_FULL),
+    ("request timeout expired", QUEUED_TOO_LONG),
     # A stopped server's kernel still takes connections, so a hang shows as one of these two.
     ("ping timeout", NO_SIGN_OF_LIFE),
     (NO_CONNECTION_YET, NO_SIGN_OF_LIFE),
+    ("server exiting", STOPPING),
+    ("has no available versions", NOT_LOADED),
     ("stub process", DEAD),
     ("rst_stream", UNREACHABLE),
     ("protocol is restricted", REFUSED),
     ("exiting due to terminate flag", CLOSED),
-    ("message larger than max", Meaning(InferenceFailed, "a message was larger than gRPC carries")),
+    ("message larger than max", TOO_LARGE),
 )
 """Part of the text, in lower case; the first that is found counts, whatever the code."""
 
 BY_CODE: Mapping[StatusCode, Meaning] = {
-    StatusCode.CANCELLED: Meaning(BackendUnavailable, "the inference server cancelled the call"),
+    StatusCode.CANCELLED: CANCELLED,
     StatusCode.UNKNOWN: FAILED,
-    StatusCode.INVALID_ARGUMENT: Meaning(UnexpectedOutput, "the request does not fit the model that is served"),
-    StatusCode.DEADLINE_EXCEEDED: Meaning(InferenceTimeout, "no answer in time"),
-    # Of a configured model: it is being loaded, was unloaded, or the server shuts down.
-    StatusCode.NOT_FOUND: Meaning(BackendUnavailable, "the model is not loaded, or the inference server shuts down"),
+    StatusCode.INVALID_ARGUMENT: MISFIT,
+    StatusCode.DEADLINE_EXCEEDED: NO_ANSWER,
+    StatusCode.NOT_FOUND: MISSING,
     StatusCode.ALREADY_EXISTS: FAILED,
     StatusCode.PERMISSION_DENIED: REFUSED,
     StatusCode.UNAUTHENTICATED: REFUSED,
-    StatusCode.RESOURCE_EXHAUSTED: Meaning(Overloaded, "the inference server takes no more work"),
+    StatusCode.RESOURCE_EXHAUSTED: NO_MORE_WORK,
     StatusCode.FAILED_PRECONDITION: FAILED,
     StatusCode.ABORTED: FAILED,
     StatusCode.OUT_OF_RANGE: FAILED,

@@ -12,7 +12,19 @@ from gateway.errors import (
     Overloaded,
     UnexpectedOutput,
 )
-from gateway.inference.failures import BY_CODE, BY_TEXT, meaning_of, translated
+from gateway.inference.failures import (
+    BY_CODE,
+    BY_TEXT,
+    DEAD,
+    FAILED,
+    MISSING,
+    NOT_LOADED,
+    REFUSED,
+    STOPPING,
+    UNREACHABLE,
+    meaning_of,
+    translated,
+)
 
 
 def rpc_error(code, text):
@@ -78,6 +90,28 @@ def test_texts_are_compared_in_lower_case():
 )
 def test_code_and_text_give_the_error(code, text, expected):
     assert meaning_of(code, text).error is expected
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "meaning"),
+    [
+        (StatusCode.NOT_FOUND, "Request for unknown model: 'x' is not found", MISSING),
+        (StatusCode.NOT_FOUND, "Request for unknown model: 'x' version 9 is not found", MISSING),
+        (StatusCode.NOT_FOUND, "Request for unknown model: 'x' has no available versions", NOT_LOADED),
+        (StatusCode.UNAVAILABLE, "Server exiting", STOPPING),
+        (StatusCode.UNAVAILABLE, "This protocol is restricted, expecting header 'x'", REFUSED),
+        (StatusCode.UNAVAILABLE, "Socket closed", UNREACHABLE),
+        (StatusCode.INTERNAL, "Stub process 'x_0_0' is not healthy.", DEAD),
+        (StatusCode.INTERNAL, "Failed to process the request(s) for model 'x_0_0'", FAILED),
+    ],
+)
+def test_what_is_the_same_to_a_caller_is_told_apart_for_an_operator(code, text, meaning):
+    assert meaning_of(code, text) == meaning
+
+
+def test_no_two_meanings_are_said_in_the_same_words():
+    meanings = {*BY_CODE.values(), *(meaning for _, meaning in BY_TEXT)}
+    assert len({meaning.words for meaning in meanings}) == len(meanings)
 
 
 async def test_a_translated_error_names_its_subject_and_keeps_its_cause_but_not_its_text():
