@@ -78,7 +78,8 @@ async def test_lines_below_the_minimum_are_left_out_which_is_said(models):
 
 
 async def test_a_line_that_was_read_in_pieces_is_a_line_which_is_said(models):
-    page = await read(models, picture(Bar(20, 40, 950, 24, "d"), width=1000))
+    options = RecognitionOptions(min_score=0, reread=False)
+    page = await read(models, picture(Bar(20, 40, 950, 24, "d"), width=1000), recognition=options)
     assert len(page.lines) == 1
     assert [warning.code for warning in page.warnings] == ["line_split"]
 
