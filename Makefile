@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help serve test check format e2e accuracy lock clean
+.PHONY: help serve test check format e2e accuracy drills drills-short lock clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -31,6 +31,12 @@ e2e: $(STAMP) ## only the tests on a real Triton
 
 accuracy: $(STAMP) ## the gateway beside rapidocr on the labelled corpus; writes docs/accuracy.md (10 minutes)
 	@$(BIN)/python -m loadtest.accuracy
+
+drills: $(STAMP) ## break a real Triton and real gateways under load; writes docs/drills.md (half an hour)
+	@$(BIN)/python -m tests.drills
+
+drills-short: $(STAMP) ## a few of the drills, once each (three minutes)
+	@$(BIN)/python -m tests.drills --short
 
 lock: ## write the lock files anew (needs uv)
 	@cd requirements && ./lock
