@@ -4,7 +4,7 @@ Score separates upright from turned text far better than a classifier of orienta
 
 * a line as high as a tall letter or higher is read lying down and as it stands;
 * a line that scores low is read again upside down, and that reading must be clearly better, and good in itself where
-  it contradicts the page: noise reads as something either way up;
+  it contradicts the page: noise reads as something either way up, and "d" upside down as "p";
 * when most of a page reads best turned, the page is turned: its other lines are read so too, and short lines that make
   sense either way up ("60", "W") are believed the page's way up;
 * an image as thin as one line is also read whole, when the detector found next to nothing in it.
@@ -23,6 +23,9 @@ UPRIGHT = 0
 LYING = 270
 """The turn of a tall crop: a quarter counter-clockwise, which is how the PP-OCR recognisers were taught vertical text
 (its first character comes to stand on the left)."""
+
+OTHERS_UPSIDE_DOWN = frozenset("69bqdpnuMW()[]{}<>")
+"""Characters that are other characters upside down."""
 
 THIN_HEIGHT = 128
 """An image up to this many pixels high, and not higher than wide, may be a single line."""
@@ -86,10 +89,10 @@ def lean(readings: Sequence[Reading], options: RecognitionOptions, *, page: int 
 
 
 def choose(readings: Sequence[Reading], options: RecognitionOptions, *, page: int) -> Reading:
-    """The reading that wins on a page of known turn: as `lean`, but no doubtful one contradicts the page."""
+    """The reading that wins on a page of known turn: as `lean`, but only a telling one contradicts the page."""
     best = lean(readings, options, page=page)
     contradicts = best.turned not in _ways_up(page)
-    return _best(readings, _ways_up(page)) if contradicts and _worth(best) < options.doubtful_score else best
+    return _best(readings, _ways_up(page)) if contradicts and not _is_telling(best, options) else best
 
 
 def is_accepted(transcription: Transcription, options: RecognitionOptions) -> bool:
@@ -120,6 +123,11 @@ def _best(readings: Sequence[Reading], turns: Collection[int]) -> Reading:
     """The best reading in one of these turns, of equals the earliest; of all readings if there is none."""
     fitting = [reading for reading in readings if reading.turned in turns]
     return max(fitting or readings, key=_worth)
+
+
+def _is_telling(reading: Reading, options: RecognitionOptions) -> bool:
+    """Whether a reading says how a line stands: it is not doubtful, and makes no other sense upside down."""
+    return _worth(reading) >= options.doubtful_score and not OTHERS_UPSIDE_DOWN.issuperset(reading.transcription.text)
 
 
 def _has(readings: Sequence[Reading], turned: int) -> bool:

@@ -96,9 +96,12 @@ def test_a_line_leans_to_the_second_reading_if_it_is_clearly_better(readings, tu
         ([reading(0, 0.3), reading(180, 0.84)], 180, 180),  # what the page says needs no proof
         ([reading(0, 0.84), reading(180, 0.3)], 180, 180),
         ([reading(270, 0.2), reading(0, 0.3), reading(180, 0.84)], 0, 0),
+        ([reading(0, 0.3, "d"), reading(180, 0.99, "p")], 0, 0),  # "d" makes sense upside down
+        ([reading(0, 0.3, "69"), reading(180, 0.99, "69")], 0, 0),
+        ([reading(0, 0.3, "3d"), reading(180, 0.99, "pE")], 0, 180),
     ],
 )
-def test_a_doubtful_reading_does_not_contradict_the_page(readings, page, turned):
+def test_a_reading_that_tells_nothing_does_not_contradict_the_page(readings, page, turned):
     assert choose(readings, OPTIONS, page=page).turned == turned
 
 
