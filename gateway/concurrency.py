@@ -46,10 +46,17 @@ class CpuPool:
             DeadlineExceeded, Overloaded: the deadline passed, the client's own or the server's. Work that has begun by
                 then runs on and its result is dropped; work that has not begun never does.
         """
+
+        def work() -> T:
+            # The timeout below takes work back that waits for a thread, but a busy event loop may be late with that.
+            if deadline is not None and deadline.expired:
+                raise too_late(deadline)
+            return function(*args)
+
         self.busy += 1
         try:
             async with asyncio.timeout(deadline.remaining() if deadline else None):
-                return await asyncio.get_running_loop().run_in_executor(self._executor, function, *args)
+                return await asyncio.get_running_loop().run_in_executor(self._executor, work)
         except TimeoutError as error:
             raise too_late(deadline) from error
         finally:

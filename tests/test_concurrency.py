@@ -1,9 +1,12 @@
 import asyncio
 import threading
+import time
 
 import pytest
 
 from gateway.concurrency import CpuPool, gather_all
+from gateway.deadline import Deadline
+from gateway.errors import DeadlineExceeded, Overloaded
 
 
 async def value(result, delay_s=0.0):
@@ -62,3 +65,53 @@ async def test_the_pool_runs_off_the_event_loop_and_counts_what_is_busy():
         release.set()
         assert await task
         assert pool.busy == 0
+
+
+@pytest.mark.parametrize(("from_client", "error"), [(False, Overloaded), (True, DeadlineExceeded)])
+async def test_work_whose_deadline_has_passed_is_not_begun(from_client, error):
+    done = []
+    with CpuPool(threads=1) as pool, pytest.raises(error):
+        await pool.run(done.append, 1, deadline=Deadline.after(0, from_client=from_client))
+    assert done == []
+
+
+async def test_work_that_waits_for_a_thread_until_its_deadline_is_never_begun():
+    release, done = threading.Event(), []
+    with CpuPool(threads=1) as pool:
+        busy = asyncio.ensure_future(pool.run(release.wait, 10))
+        await asyncio.sleep(0)
+        with pytest.raises(Overloaded):
+            await pool.run(done.append, 1, deadline=Deadline.after(0.02))
+        release.set()
+        await busy
+        await pool.run(done.append, 2)
+    assert done == [2]
+
+
+async def test_work_is_not_begun_after_its_deadline_even_if_the_event_loop_is_late():
+    release, done = threading.Event(), []
+    with CpuPool(threads=1) as pool:
+        busy = asyncio.ensure_future(pool.run(release.wait, 10))
+        late = asyncio.ensure_future(pool.run(done.append, 1, deadline=Deadline.after(0.02)))
+        await asyncio.sleep(0)
+        time.sleep(0.03)  # noqa: ASYNC251 - the loop is blocked on purpose
+        release.set()
+        time.sleep(0.03)  # noqa: ASYNC251 - while the thread is free
+        with pytest.raises(Overloaded):
+            await late
+        await busy
+    assert done == []
+
+
+async def test_work_that_was_cancelled_while_it_waited_for_a_thread_is_never_begun():
+    release, done = threading.Event(), []
+    with CpuPool(threads=1) as pool:
+        busy = asyncio.ensure_future(pool.run(release.wait, 10))
+        gone = asyncio.ensure_future(pool.run(done.append, 1))
+        await asyncio.sleep(0)
+        gone.cancel()
+        await asyncio.wait([gone])
+        release.set()
+        await busy
+        await pool.run(done.append, 2)
+    assert done == [2]

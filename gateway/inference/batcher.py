@@ -23,7 +23,7 @@ from typing import TypeAlias
 from gateway import metrics
 from gateway.arrays import Crop, LineSteps
 from gateway.deadline import Deadline
-from gateway.errors import BackendUnavailable, Draining, OcrError, OutOfMemory
+from gateway.errors import BackendUnavailable, Draining, InferenceTimeout, OcrError, OutOfMemory
 from gateway.inference.backend import Backend
 from gateway.inference.batching import OwnedRows, RowQueue, bucket_for, pad_rows, row_steps, sent_rows, step_below
 from gateway.inference.owners import Answer, Owner, WaitingRow, own_copy
@@ -162,6 +162,8 @@ class Batcher:
         self._count(call)
 
     async def _recognize(self, bucket_width: int, crops: list[Crop], deadline: Deadline) -> list[LineSteps]:
+        if deadline.expired:
+            raise InferenceTimeout("no time was left to have the lines read")
         rows = pad_rows(crops, self._backend.contract.recognition, bucket_width)
         answer = await self._backend.recognize(rows, timeout_s=deadline.remaining())
         return [answer.line(row) for row in range(len(crops))]

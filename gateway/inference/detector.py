@@ -3,6 +3,7 @@
 import asyncio
 import time
 
+from gateway import metrics
 from gateway.arrays import Image, ProbabilityMap
 from gateway.deadline import Deadline
 from gateway.errors import InferenceTimeout
@@ -24,13 +25,25 @@ class Detector:
             BackendError: the call failed.
         """
         started = time.monotonic()
+        await self._wait_for_turn(deadline, started)
+        try:
+            if deadline.expired:
+                raise _not_sent(started)
+            return await self._backend.detect(tensor, timeout_s=deadline.remaining())
+        except asyncio.CancelledError:
+            metrics.CALLS_CANCELLED.inc()
+            raise
+        finally:
+            self._free.release()
+
+    async def _wait_for_turn(self, deadline: Deadline, started: float) -> None:
         try:
             async with asyncio.timeout(deadline.remaining()):
                 await self._free.acquire()
         except TimeoutError as error:
-            waited_s = time.monotonic() - started
-            raise InferenceTimeout(f"the page waited {waited_s:.1f} s for its detection and was not sent") from error
-        try:
-            return await self._backend.detect(tensor, timeout_s=deadline.remaining())
-        finally:
-            self._free.release()
+            raise _not_sent(started) from error
+
+
+def _not_sent(started: float) -> InferenceTimeout:
+    waited_s = time.monotonic() - started
+    return InferenceTimeout(f"the page waited {waited_s:.1f} s for its detection and was not sent")

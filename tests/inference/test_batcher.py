@@ -243,6 +243,17 @@ async def test_rows_out_of_time_are_not_sent_even_if_the_event_loop_is_late():
     assert [marks_of(chunk) for chunk in backend.chunks] == [[0], [2]]
 
 
+async def test_a_call_whose_time_passes_before_it_starts_is_not_made():
+    backend = FakeBackend()
+    async with batcher_of(backend) as batcher:
+        late = start(batcher, lines([1]), Deadline.after(0.01))
+        await asyncio.sleep(0)  # read() has decided on the call, which starts in the loop's next round
+        time.sleep(0.02)  # noqa: ASYNC251 - the loop is blocked on purpose
+        with pytest.raises(InferenceTimeout):
+            await late
+    assert backend.chunks == []
+
+
 async def test_a_call_that_nobody_waits_for_is_cancelled_and_its_slot_is_freed():
     backend = FakeBackend()
     backend.gate.clear()

@@ -2,6 +2,7 @@ import asyncio
 
 import numpy as np
 import pytest
+from prometheus_client import REGISTRY
 
 from gateway.deadline import Deadline
 from gateway.errors import InferenceFailed, InferenceTimeout
@@ -67,6 +68,25 @@ async def test_a_page_whose_time_is_up_before_its_turn_is_never_sent(backend):
     await first
     await settle()
     assert backend.called == [0]
+
+
+async def test_a_page_without_time_is_not_sent_although_a_call_is_free(backend):
+    detector = Detector(backend, calls_in_flight=1)
+    with pytest.raises(InferenceTimeout, match="was not sent"):
+        await start(detector, 0, timeout_s=0)
+    assert backend.called == []
+
+
+async def test_a_call_that_nobody_waits_for_is_cancelled_and_counted(backend):
+    before = REGISTRY.get_sample_value("ocr_backend_calls_cancelled_total")
+    detector = Detector(backend, calls_in_flight=1)
+    gone, waiting = start(detector, 0), start(detector, 1)
+    await settle()
+    waiting.cancel()
+    gone.cancel()
+    await asyncio.wait([gone, waiting])
+    assert backend.answers[0].cancelled()
+    assert REGISTRY.get_sample_value("ocr_backend_calls_cancelled_total") == before + 1
 
 
 @pytest.mark.parametrize("ending", ["fails", "is cancelled"])
