@@ -86,6 +86,19 @@ async def mend_model(stand: Stand) -> None:
     stand.node.repository.mend(RECOGNITION)
 
 
+async def mend_memory(stand: Stand) -> None:
+    """The same, after noting how often a bucket ran out of memory.
+
+    Raises:
+        DrillError: none did; the chunks were too small for this fault.
+    """
+    await mend_model(stand)
+    splits = [sample.value for sample in await stand.gateway.samples("ocr_oom_splits_total")]
+    if not splits:
+        raise DrillError("no call ran out of memory")
+    stand.noted["splits_of_a_bucket"] = max(splits)
+
+
 def load_version(version: int, *, broken: bool) -> Action:
     """Put a further version of the recogniser into the repository and have Triton load it."""
 
@@ -157,21 +170,30 @@ def signal_gateway(number: int) -> Action:
 
 
 async def restart_gateway(stand: Stand) -> None:
-    """Wait for the end of the first gateway, note its exit code and how long it took, and start it again."""
+    """Wait for the end of the first gateway, start it again, and note how long both took, and its exit code."""
     asked_at = time.monotonic()
     process = stand.gateway.life.process
     stand.noted["exit_code"] = abs(await asyncio.to_thread(process.wait, 60.0))
     stand.noted["exit_s"] = time.monotonic() - asked_at
+    ended_at = time.monotonic()
     stand.gateway.start()
     await stand.gateway.wait_ready()
+    stand.noted["start_s"] = time.monotonic() - ended_at
 
 
 async def fill_disk(stand: Stand) -> None:
     """From now on the first gateway's log can't grow, nor can any other file that it writes."""
     size = stand.gateway.life.log_file.stat().st_size
+    stand.noted["log_bytes"] = size
     stand.gateway.limit_file_size(size)
 
 
 async def free_disk(stand: Stand) -> None:
-    """Let files grow again."""
+    """Let files grow again.
+
+    Raises:
+        DrillError: the log has grown meanwhile.
+    """
+    if stand.gateway.life.log_file.stat().st_size != stand.noted["log_bytes"]:
+        raise DrillError("the log grew although the disk was full")
     stand.gateway.limit_file_size(1 << 30)

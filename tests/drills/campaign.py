@@ -102,7 +102,7 @@ async def run(options: Options, say: Say) -> Outcome:
     options.out.mkdir(parents=True, exist_ok=True)
     outcome = Outcome()
     with (options.out / "drills.jsonl").open("w", encoding="utf-8") as lines:
-        for name, fault, repeat in planned(options, outcome, say):
+        for name, fault, repeat in planned(options, say):
             try:
                 result = await bench.drill(name, fault, repeat)
             except DrillError as error:
@@ -116,21 +116,6 @@ async def run(options: Options, say: Say) -> Outcome:
     return outcome
 
 
-def planned(options: Options, outcome: Outcome, say: Say) -> Iterator[tuple[str, Fault, int]]:
-    """Every drill that this machine can make: all faults once, then all again."""
-    possible = {}
-    for name, fault in options.faults.items():
-        if reason := lacking(fault.plan):
-            say(f"{name}: skipped, {reason}")
-        else:
-            possible[name] = fault
-    repeats = {name: options.repeats or fault.repeats for name, fault in possible.items()}
-    for repeat in range(1, max(repeats.values(), default=0) + 1):
-        for name, fault in possible.items():
-            if repeat <= repeats[name]:
-                yield name, fault, repeat
-
-
 def lacking(plan: StandPlan) -> str | None:
     """Why a stand like this can't be built here; None if it can."""
     if plan.nginx and not nginx_is_here():
@@ -138,6 +123,22 @@ def lacking(plan: StandPlan) -> str | None:
     if plan.tritons > 1 and not SEVERAL_TRITONS:
         return "the gateway knows one Triton only"
     return None
+
+
+def planned(
+    options: Options, say: Say, *, lacking: Callable[[StandPlan], str | None] = lacking
+) -> Iterator[tuple[str, Fault, int]]:
+    """Every drill that this machine can make: all faults once, then all again."""
+    reasons = {name: lacking(fault.plan) for name, fault in options.faults.items()}
+    for name, reason in reasons.items():
+        if reason:
+            say(f"{name}: skipped, {reason}")
+    possible = {name: fault for name, fault in options.faults.items() if not reasons[name]}
+    repeats = {name: options.repeats or fault.repeats for name, fault in possible.items()}
+    for repeat in range(1, max(repeats.values(), default=0) + 1):
+        for name, fault in possible.items():
+            if repeat <= repeats[name]:
+                yield name, fault, repeat
 
 
 def in_short(result: Result) -> str:

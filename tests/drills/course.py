@@ -89,6 +89,12 @@ def failing_for_s(course: Course) -> float:
     return max((one.ended_at - course.injected_at for one in course.failed), default=0.0)
 
 
+def slowed_for_s(course: Course) -> float:
+    """Time from the fault to the end of the last request that failed or took longer than its deadline."""
+    met = [one for one in course.exchanges if one.failed or one.ended_at - one.sent_at > course.deadline_s]
+    return max((one.ended_at - course.injected_at for one in met), default=0.0)
+
+
 def failed_at_once(course: Course) -> float:
     """Share of the requests sent in the first second of the fault that failed."""
     met = [one for one in course.exchanges if 0.0 <= one.sent_at - course.injected_at <= 1.0]

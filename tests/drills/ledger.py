@@ -16,8 +16,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 OK = 200
-CLIENT_CLOSED = 499
-"""Logged and counted, never sent: the client, or the proxy in front, had left."""
 
 
 class Ending(StrEnum):
@@ -201,13 +199,17 @@ class Ledger:
             yield from self._doubts_of_lines(exchange, statuses)
 
     def _doubts_of_lines(self, exchange: Exchange, statuses: list[int]) -> Iterator[str]:
-        """An answer has one line of its status. A proxy may have tried another gateway before, which saw it leave."""
+        """An answer has one line of its status.
+
+        A proxy asks another gateway for what a broken one does not answer. Should that one go on, it finds the request
+        and ends it as well, for nobody.
+        """
         others = list(statuses)
         if exchange.status not in others:
             yield f"the client got {exchange.status}, the logs have {statuses}"
             return
         others.remove(exchange.status)
-        if others and not (set(others) == {CLIENT_CLOSED} and self.excuses.explain_cut(exchange)):
+        if others and not self.excuses.explain_cut(exchange):
             yield f"was answered once with {exchange.status}, the logs have {statuses}"
 
     def _doubts_of(self, account: Account) -> Iterator[str]:

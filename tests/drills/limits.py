@@ -14,6 +14,7 @@ from tests.drills.course import (
     overtime_s,
     recovered_s,
     refusal_p99_s,
+    slowed_for_s,
 )
 
 Measure = Callable[[Course], float | None]
@@ -93,6 +94,11 @@ def detected_within(goal: str, seconds: float) -> Limit:
 def failing_within(goal: str, seconds: float) -> Limit:
     """The last failure comes so soon after the fault."""
     return Limit(goal, "from the fault to the end of the last failure", failing_for_s, seconds)
+
+
+def slowed_within(goal: str, seconds: float) -> Limit:
+    """The last failure, or page that came late, comes so soon after the fault."""
+    return Limit(goal, "from the fault to the last request that failed or was late", slowed_for_s, seconds)
 
 
 def few_at_once(goal: str, share: float) -> Limit:

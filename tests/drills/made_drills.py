@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from tests.drills.course import Course
+from tests.drills.course import Course, failures
 from tests.drills.drill import Result
 from tests.drills.ledger import Ending, Exchange, Finding
-from tests.drills.limits import Judgement, Limit, failures, nothing_failed
+from tests.drills.limits import Judgement, Limit, nothing_failed
 from tests.drills.watch import Sight
 
 OK = Exchange("a", "page", 0.0, 0.0, Ending.ANSWERED, 200)

@@ -21,6 +21,7 @@ LASTING = course(sent(OK, 5), sent(REFUSED, 12), sent(REFUSED, 25))
         (figures.recovered_s, None, 0.0, 2.0, None),
         (figures.outage_s, 0.0, 0.0, 10.1, None),
         (figures.failing_for_s, 0.0, 0.0, 11.1, 15.1),
+        (figures.slowed_for_s, 0.0, 0.0, 11.1, 15.1),
     ],
 )
 def test_figures(
@@ -34,6 +35,11 @@ def test_figures(
 def test_a_client_that_left_is_neither_late_nor_failed() -> None:
     left = course(sent(GONE, 12, 30.0))
     assert (figures.failures(left), figures.overtime_s(left)) == (0, -2.0)
+
+
+def test_a_page_that_came_after_the_deadline_was_slowed() -> None:
+    slow = course(sent(OK, 12, 1.9), sent(OK, 13, 3.0), sent(OK, 17))
+    assert (figures.failing_for_s(slow), figures.slowed_for_s(slow)) == (0.0, 6.0)
 
 
 def test_the_share_that_failed_at_once_is_of_the_first_second() -> None:

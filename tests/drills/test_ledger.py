@@ -103,8 +103,6 @@ def test_a_second_line_from_another_process_is_one_unless_it_was_cut() -> None:
     both = account(("a", 499)), replace(account(("a", 200)), name="other")
     assert findings([late], *both) == []
     assert [finding.subject for finding in findings([late], *both, excuses=Excuses())] == ["a"]
-    twice = account(("a", 200)), replace(account(("a", 200)), name="other")
-    assert [finding.subject for finding in findings([late], *twice)] == ["a"]
 
 
 @pytest.mark.parametrize(
