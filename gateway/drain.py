@@ -13,9 +13,10 @@ uvicorn by itself closes the listener at once, and then waits for ever or answer
 import asyncio
 import logging
 import math
+import selectors
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -26,6 +27,8 @@ from gateway import metrics
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 # What was accepted in the last moment before the listener closed may take this long to send its first bytes.
 SETTLE_S = 0.2
+# How often the event loop may turn to accept who waits, before the listener closes all the same.
+LAST_ACCEPTS = 100
 # For answers given at the deadline: they still have to be sent.
 GRACE_S = 1.0
 
@@ -73,14 +76,23 @@ class DrainingServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Close the listener and wait for what is in flight, within bounds."""
-        for server in self.servers:
-            server.close()
+        await self._close_listeners()
         logger.info("closing: no new connections; %s", self._in_flight())
         await asyncio.sleep(SETTLE_S)
         cutting = asyncio.get_running_loop().call_later(self._cut_after_s, self._cut)
         await super().shutdown(sockets)
         cutting.cancel()
         logger.info("closed")
+
+    async def _close_listeners(self) -> None:
+        """Close them at a moment when nobody waits to be accepted: whoever does so would be reset."""
+        listeners = [listener for server in self.servers for listener in server.sockets]
+        for _ in range(LAST_ACCEPTS):
+            if not any_waiting(listeners):
+                break
+            await asyncio.sleep(0)
+        for server in self.servers:
+            server.close()
 
     def _on_signal(self, number: int) -> None:
         if number == signal.SIGTERM and self.started and not self.draining:
@@ -115,3 +127,11 @@ class DrainingServer(uvicorn.Server):
 
     def _in_flight(self) -> str:
         return f"requests in flight: {len(self.server_state.tasks)}"
+
+
+def any_waiting(listeners: Iterable[socket.socket]) -> bool:
+    """Whether a connection waits to be accepted at this very moment."""
+    with selectors.DefaultSelector() as selector:
+        for listener in listeners:
+            selector.register(listener, selectors.EVENT_READ)
+        return bool(selector.select(timeout=0))

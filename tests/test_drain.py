@@ -16,6 +16,8 @@ import pytest
 from fake_triton import FakeTriton, input_of, listening
 from made_configs import detection_config, recognition_config
 
+from gateway.drain import any_waiting
+
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGTERM")
 
 PICTURE = cv2.imencode(".png", np.zeros((200, 200, 3), np.uint8))[1].tobytes()
@@ -27,19 +29,24 @@ MINE = "a-request-of-the-test"
 
 @dataclass
 class Detector:
-    """Finds nothing on any page. Calls for the request called `MINE` wait for the gate, those of the canary don't.
+    """Finds nothing on any page. Calls for the request called `MINE` wait for the gate; the canary's wait for ever.
+
+    So the gateway is neither ready nor, as far as it knows, out of order.
 
     Attributes:
-        busy: set once such a call waits.
+        known, busy: set once such a call waits, the canary's or ours.
     """
 
     gate: asyncio.Event
+    known: asyncio.Event
     busy: asyncio.Event
 
     async def __call__(self, request):
-        if request.id == MINE:
-            self.busy.set()
-            await self.gate.wait()
+        if request.id != MINE:
+            self.known.set()
+            await asyncio.Event().wait()
+        self.busy.set()
+        await self.gate.wait()
         return {"probability_map": np.zeros_like(input_of(request)[..., 0])}
 
 
@@ -87,20 +94,26 @@ def free_port():
 
 @asynccontextmanager
 async def running(folder, **settings):
-    """A gateway that listens. It is not ready, because its detector finds nothing on the known picture either."""
-    detector = Detector(asyncio.Event(), asyncio.Event())
+    """A gateway that listens and knows its models."""
+    detector = Detector(asyncio.Event(), asyncio.Event(), asyncio.Event())
     configs = {one.name: one for one in (detection_config(), recognition_config())}
     triton = FakeTriton(configs, {"text_detection": detector})
     port = free_port()
     async with listening(triton) as address:
-        own = {"OCR_PORT": str(port), "OCR_TRITON_ADDRESS": address, "OCR_LOG_FORMAT": "text"}
+        own = {
+            "OCR_PORT": str(port),
+            "OCR_TRITON_ADDRESS": address,
+            "OCR_LOG_FORMAT": "text",
+            "OCR_CANARY_TIMEOUT_S": "3600",
+        }
         with (folder / "log").open("wb") as log:
             process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "gateway", "run", env={**os.environ, **own, **settings}, stderr=log
             )
         gateway = Gateway(process, port, detector, folder / "log")
         try:
-            await gateway.logged("the known picture was read as ''")
+            await detector.known.wait()
+            await gateway.logged("running on")
             yield gateway
         finally:
             if process.returncode is None:
@@ -212,3 +225,12 @@ async def test_one_signal_more_kills_whatever_is_in_flight(tmp_path):
         assert await gateway.process.wait() == -signal.SIGTERM
         with pytest.raises(httpx.TransportError):
             await asking
+
+
+def test_whoever_waits_to_be_accepted_is_seen():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        assert not any_waiting([listener])
+        with socket.create_connection(listener.getsockname()):
+            assert any_waiting([listener])
+            listener.accept()[0].close()
+            assert not any_waiting([listener])
