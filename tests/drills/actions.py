@@ -19,7 +19,8 @@ from triton_models.server import LOOPBACK
 Action = Callable[[Stand], Awaitable[None]]
 
 STUB = "triton_python_backend_stub"
-TRAFFIC_TIMEOUT_S = 30.0
+TRAFFIC_TIMEOUT_S = NOTICE_TIMEOUT_S = 30.0
+RESTART_TIMEOUT_S = 60.0
 TRAFFIC = 3
 """So many answers of a server that has returned are traffic; a single one may be somebody's test."""
 
@@ -32,7 +33,7 @@ def signal_triton(number: int) -> Action:
     """Send a signal to the first Triton; its models' processes are left alone."""
 
     async def act(stand: Stand) -> None:
-        send_signal(stand.node.server.pid, number)
+        send_signal(stand.triton_pid, number)
 
     return act
 
@@ -40,6 +41,17 @@ def signal_triton(number: int) -> Action:
 async def restart_triton(stand: Stand) -> None:
     """Start the first Triton again."""
     await stand.node.restart()
+
+
+async def await_supervisor(stand: Stand) -> None:
+    """Wait until the gateway has noticed the fault, and then until its supervisor has ended it; or for too long."""
+
+    async def is_noticed() -> bool:
+        return not await stand.gateway.is_ready()
+
+    with suppress(DrillError):  # the limits say so
+        await wait_until(is_noticed, NOTICE_TIMEOUT_S, "the fault is not noticed")
+        await wait_until(stand.gateway.is_ready, RESTART_TIMEOUT_S, "the pair is not ready again")
 
 
 async def restart_and_see_traffic(stand: Stand) -> None:
@@ -64,7 +76,7 @@ async def answers_of(node: Node) -> float:
 
 async def kill_stub(stand: Stand) -> None:
     """Kill the process that runs the first Triton's recogniser; the server itself stays well."""
-    children = psutil.Process(stand.node.server.pid).children(recursive=True)
+    children = psutil.Process(stand.triton_pid).children(recursive=True)
     stubs = [child for child in children if STUB in child.name() or STUB in " ".join(child.cmdline())]
     of_model = [stub for stub in stubs if any(RECOGNITION in word for word in stub.cmdline())]
     if len(of_model) != 1:

@@ -3,15 +3,15 @@
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from loadtest.accuracy.circumstances import describe_machine, gateway_version
 from loadtest.document import Markers, update_document
 from tests.drills.drill import Result, make
-from tests.drills.driver import read_texts
+from tests.drills.driver import LoadPlan, read_texts, seconds_per_request
 from tests.drills.errors import DrillError
-from tests.drills.faults import Fault
+from tests.drills.fault import Fault
 from tests.drills.nginx import nginx_is_here
 from tests.drills.pages import Pages, render_pages
 from tests.drills.report import CHART, json_line, markdown, typical
@@ -20,6 +20,8 @@ from tests.drills.stand import DEADLINE_S, SEVERAL_TRITONS, StandPlan, Workshop,
 from tests.drills.timeline import chart
 
 MARKERS = Markers.of("drills")
+BUSY = 0.6
+"""So much of the time the service may be at work without a fault: on a slow machine it is asked less often."""
 
 Say = Callable[[str], None]
 
@@ -50,10 +52,12 @@ class Outcome:
     Attributes:
         results: of those that were made.
         not_made: why others were not, a line each.
+        rate: at which most were asked, requests per second.
     """
 
     results: list[Result] = field(default_factory=list)
     not_made: list[str] = field(default_factory=list)
+    rate: float = 0.0
 
     @property
     def good(self) -> bool:
@@ -71,15 +75,18 @@ class Bench:
         workshop: see there.
         pages: what is sent.
         texts: of each page without a fault, by name.
+        share: of the table's rates that this machine can take.
     """
 
     workshop: Workshop
     pages: Pages
     texts: Mapping[str, str]
+    share: float = 1.0
 
     async def drill(self, name: str, fault: Fault, repeat: int) -> Result:
         """Make one drill, and throw its files away if nothing in it is doubtful."""
-        result = await make(name, fault, repeat, self.workshop, pages=self.pages, texts=self.texts)
+        bearable = replace(fault, load=replace(fault.load, rate=fault.load.rate * self.share))
+        result = await make(name, bearable, repeat, self.workshop, pages=self.pages, texts=self.texts)
         if not result.findings:
             shutil.rmtree(self.workshop.folder / f"{name}-{repeat}")
         return result
@@ -93,14 +100,17 @@ async def open_bench(home: Path, say: Say) -> Bench:
     pages = render_pages()
     distinct = {page.name: page for kind in pages.values() for page in kind}.values()
     async with built(StandPlan(), workshop, "reference") as stand:
-        return Bench(workshop, pages, await read_texts(stand.url, distinct))
+        texts = await read_texts(stand.url, distinct)
+        share = min(1.0, BUSY / (await seconds_per_request(stand.url, pages) * LoadPlan().rate))
+    say(f"asking {share * LoadPlan().rate:.0f} times a second")
+    return Bench(workshop, pages, texts, share)
 
 
 async def run(options: Options, say: Say) -> Outcome:
     """Make all drills and write what came of them."""
     bench = await open_bench(options.home, say)
     options.out.mkdir(parents=True, exist_ok=True)
-    outcome = Outcome()
+    outcome = Outcome(rate=bench.share * LoadPlan().rate)
     with (options.out / "drills.jsonl").open("w", encoding="utf-8") as lines:
         for name, fault, repeat in planned(options, say):
             try:
@@ -151,7 +161,7 @@ def in_short(result: Result) -> str:
 
 def write(options: Options, outcome: Outcome) -> None:
     """The report and the picture, and the document's part of both."""
-    report = markdown(outcome.results, options.faults, circumstances(outcome.not_made))
+    report = markdown(outcome.results, options.faults, circumstances(outcome.rate, outcome.not_made))
     picture = chart(typical(outcome.results))
     (options.out / "report.md").write_text(report + "\n", encoding="utf-8")
     (options.out / CHART).write_text(picture, encoding="utf-8")
@@ -160,10 +170,10 @@ def write(options: Options, outcome: Outcome) -> None:
         options.document.with_name(CHART).write_text(picture, encoding="utf-8")
 
 
-def circumstances(not_made: Sequence[str]) -> str:
+def circumstances(rate: float, not_made: Sequence[str]) -> str:
     """Where and when, and what is missing."""
     where = (
         f"Gateway {gateway_version()}, model set {MODEL_SET}, deadline of every request {DEADLINE_S:g} s, "
-        f"{describe_machine()}; load, gateways, Tritons and nginx share them."
+        f"{rate:.0f} requests a second, {describe_machine()}; load, gateways, Tritons and nginx share them."
     )
     return "\n".join([where, *(f"\n* not made: {line}" for line in not_made)])

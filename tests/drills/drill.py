@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tests.drills.course import Course, first_of_steady
 from tests.drills.driver import Load
 from tests.drills.errors import DrillError
-from tests.drills.faults import Fault
+from tests.drills.fault import Fault
 from tests.drills.ledger import Excuses, Finding, Ledger, Span
 from tests.drills.limits import Judgement, judge
 from tests.drills.pages import Pages

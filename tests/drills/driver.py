@@ -10,6 +10,7 @@ import random
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Self
 
 import httpx
@@ -127,6 +128,15 @@ def answered(asked: Exchange, response: httpx.Response) -> Exchange:
         text=text,
         answered_id=body["request_id"],
     )
+
+
+async def seconds_per_request(url: str, pages: Pages, *, requests: int = 60) -> float:
+    """How long a request takes on average, when one is sent after the other."""
+    async with new_client(url) as client:
+        began_at = time.monotonic()
+        for number, page in enumerate(islice(stream(pages, USUAL), requests)):
+            await ask(client, f"pace-{number}", page)
+        return (time.monotonic() - began_at) / requests
 
 
 async def read_texts(url: str, pages: Iterable[SentPage]) -> dict[str, str]:

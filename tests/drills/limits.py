@@ -116,3 +116,9 @@ IN_TIME = Limit("O9", "past the deadline at worst", overtime_s, 0.05)
 
 ALIVE = Limit("R3", "times that /livez did not say yes", dead_probes, 0, unit="", binding=True)
 """A fault of Triton is no reason to restart the gateway."""
+
+ALWAYS = (IN_TIME, ALIVE)
+"""Asked of every fault that leaves the gateways alone."""
+
+HANG = (*ALWAYS, detected_within("O9", 1.5), refused_quickly("O9", 0.02), back_within("O9", 1.0))
+"""Triton gives no sign of life, and then goes on."""

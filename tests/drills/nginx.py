@@ -69,7 +69,7 @@ class Nginx:
         address = f"{LOOPBACK}:{Ports.free().http}"
         self.url = f"http://{address}"
         self._config = folder / "nginx.conf"
-        servers = "\n".join(f"        server {LOOPBACK}:{port} max_fails=1 fail_timeout=2s;" for port in ports)
+        servers = "\n".join(f"        server {LOOPBACK}:{port} max_fails=3 fail_timeout=5s;" for port in ports)
         self._config.write_text(
             CONFIG.format(folder=folder.resolve(), servers=servers, address=address, read_timeout_s=read_timeout_s)
         )

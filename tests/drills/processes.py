@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
@@ -100,6 +101,10 @@ class Gateway:
         """Of the latest process."""
         return self.life.process.pid
 
+    def command(self) -> list[str]:
+        """What `ocr-gateway` is asked for."""
+        return ["run"]
+
     def start(self) -> None:
         """Start a process; on the main thread (see `die_with_parent`)."""
         name = f"{self.name}-{len(self.lives) + 1}"
@@ -107,7 +112,7 @@ class Gateway:
         own = {"OCR_HOST": LOOPBACK, "OCR_PORT": str(self.port), "OCR_LOG_FORMAT": "json", **self._settings}
         with log_file.open("ab") as log:
             process = subprocess.Popen(
-                die_with_parent([sys.executable, "-m", "gateway", "run"]),
+                die_with_parent([sys.executable, "-m", "gateway", *self.command()]),
                 env=without_settings(os.environ) | own,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -175,6 +180,37 @@ class Gateway:
     async def samples(self, name: str) -> list[Sample]:
         """The metric of this name, with all of its labels."""
         return await read_samples(f"{self.url}/metrics", name)
+
+
+class SupervisedPair(Gateway):
+    """A gateway and its Triton as `ocr-gateway serve` keeps them up; the process is that of the command.
+
+    Args:
+        name, folder, settings: as of `Gateway`.
+        model_set: that Triton serves.
+        home: folder of the installed Triton and the models.
+    """
+
+    def __init__(self, name: str, folder: Path, settings: Mapping[str, str], *, model_set: str, home: Path) -> None:
+        super().__init__(name, folder, settings)
+        self._options = ["--port", str(self.port), "--model-set", model_set, "--home", str(home)]
+
+    def command(self) -> list[str]:
+        """As of `Gateway`."""
+        return ["serve", *self._options]
+
+    @property
+    def triton_pid(self) -> int:
+        """Of the Triton that it keeps up at the moment.
+
+        Raises:
+            DrillError: there is none.
+        """
+        children = psutil.Process(self.pid).children(recursive=True)
+        servers = [child.pid for child in children if child.name() == "tritonserver"]
+        if not servers:
+            raise DrillError(f"{self.name} has no Triton (log: {self.life.log_file})")
+        return servers[0]
 
 
 def without_settings(environment: Mapping[str, str]) -> dict[str, str]:

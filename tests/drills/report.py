@@ -7,7 +7,7 @@ from itertools import groupby
 
 from tests.drills.course import Course, detected_s, first_of_steady, outage_s
 from tests.drills.drill import Result
-from tests.drills.faults import Fault
+from tests.drills.fault import Fault
 from tests.drills.ledger import Ending
 from tests.drills.limits import Judgement
 
@@ -63,9 +63,11 @@ def summary(results: Sequence[Result]) -> str:
     requests = sum(len(result.course.exchanges) for result in results)
     unexplained = sum(len(result.findings) for result in results)
     judged = [judgement.met for result in results for judgement in result.judgements]
+    lag_s = max((result.lag_s for result in results), default=0.0)
     return (
         f"**{unexplained} unexplained of {requests:,} requests** in {len(results)} drills of "
-        f"{len({result.fault for result in results})} faults. Goals met: {sum(judged)} of {len(judged)}."
+        f"{len({result.fault for result in results})} faults. Goals met: {sum(judged)} of {len(judged)}. "
+        f"The client itself was late by up to {1000 * lag_s:.0f} ms."
     )
 
 

@@ -1,7 +1,7 @@
 """What a drill is made on: real Tritons, gateways on them, and what stands between and before them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,9 +9,9 @@ from typing import Self
 
 from gateway.settings import Settings
 from tests.drills.nginx import Nginx
-from tests.drills.processes import Gateway
+from tests.drills.processes import Gateway, SupervisedPair
 from tests.drills.proxy import FaultProxy
-from tests.drills.repositories import DrillRepository, build_models, with_faulty_backend
+from tests.drills.repositories import MODEL_SET, DrillRepository, build_models, with_faulty_backend
 from triton_models.runtime import TritonRuntime, install_runtime
 from triton_models.server import Ports, TritonProcess
 
@@ -30,6 +30,7 @@ class StandPlan:
         proxied: a fault proxy stands before every Triton.
         nginx: nginx stands before the gateways.
         explicit: models are loaded on request, through the repository API.
+        supervised: there is but one Triton and one gateway, kept up by `ocr-gateway serve`.
         settings: of the gateways, further ones.
     """
 
@@ -38,6 +39,7 @@ class StandPlan:
     proxied: bool = False
     nginx: bool = False
     explicit: bool = False
+    supervised: bool = False
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -48,18 +50,20 @@ class Workshop:
     Attributes:
         runtime: the server, with backends whose models can be made to go wrong.
         models: the repository that those of the stands are copied from.
+        home: what `install_runtime` and `build_models` keep.
         folder: for the stands' files.
     """
 
     runtime: TritonRuntime
     models: Path
+    home: Path
     folder: Path
 
     @classmethod
     def open(cls, home: Path, folder: Path, say: Callable[[str], None]) -> Self:
         """Install and build what is missing in `home`."""
         runtime = with_faulty_backend(install_runtime(home / "triton", say), folder / "backends")
-        return cls(runtime, build_models(home), folder)
+        return cls(runtime, build_models(home), home, folder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +114,12 @@ class Stand:
         return self.nodes[0]
 
     @property
+    def triton_pid(self) -> int:
+        """Of the Triton that is broken, whoever started it."""
+        gateway = self.gateway
+        return gateway.triton_pid if isinstance(gateway, SupervisedPair) else self.node.server.pid
+
+    @property
     def gateway(self) -> Gateway:
         """The gateway that is broken."""
         return self.gateways[0]
@@ -121,20 +131,15 @@ async def built(plan: StandPlan, workshop: Workshop, name: str) -> AsyncIterator
     folder = workshop.folder / name
     folder.mkdir(parents=True)
     async with AsyncExitStack() as stack:
-        nodes = tuple(
-            [await _node(plan, workshop, folder / f"triton-{number}", stack) for number in range(plan.tritons)]
-        )
-        settings = {**addresses([node.address for node in nodes]), "OCR_TIMEOUT_S": str(DEADLINE_S), **plan.settings}
-        gateways = tuple([_gateway(f"gateway-{number}", folder, settings, stack) for number in range(plan.gateways)])
+        apart = 0 if plan.supervised else plan.tritons
+        nodes = tuple([await _node(plan, workshop, folder / f"triton-{number}", stack) for number in range(apart)])
+        gateways = _gateways(plan, workshop, folder, nodes)
+        for gateway in gateways:
+            gateway.start()
+            stack.push_async_callback(gateway.stop)
         for gateway in gateways:
             await gateway.wait_ready()
-        url = gateways[0].url
-        if plan.nginx:
-            nginx = Nginx(folder / "nginx", [gateway.port for gateway in gateways], read_timeout_s=DEADLINE_S + 1.0)
-            nginx.start()
-            stack.callback(nginx.stop)
-            await nginx.wait_ready()
-            url = nginx.url
+        url = await _nginx(folder / "nginx", gateways, stack) if plan.nginx else gateways[0].url
         yield Stand(nodes, gateways, url)
 
 
@@ -155,11 +160,21 @@ async def _node(plan: StandPlan, workshop: Workshop, folder: Path, stack: AsyncE
     return Node(server, repository, proxy)
 
 
-def _gateway(name: str, folder: Path, settings: Mapping[str, str], stack: AsyncExitStack) -> Gateway:
-    gateway = Gateway(name, folder, settings)
-    gateway.start()
-    stack.push_async_callback(gateway.stop)
-    return gateway
+def _gateways(plan: StandPlan, workshop: Workshop, folder: Path, nodes: Sequence[Node]) -> tuple[Gateway, ...]:
+    settings = {"OCR_TIMEOUT_S": str(DEADLINE_S), **plan.settings}
+    if plan.supervised:
+        return (SupervisedPair("pair", folder, settings, model_set=MODEL_SET, home=workshop.home),)
+    settings |= addresses([node.address for node in nodes])
+    return tuple(Gateway(f"gateway-{number}", folder, settings) for number in range(plan.gateways))
+
+
+async def _nginx(folder: Path, gateways: Sequence[Gateway], stack: AsyncExitStack) -> str:
+    """Where it answers, for all gateways."""
+    nginx = Nginx(folder, [gateway.port for gateway in gateways], read_timeout_s=DEADLINE_S + 1.0)
+    nginx.start()
+    stack.callback(nginx.stop)
+    await nginx.wait_ready()
+    return nginx.url
 
 
 def addresses(of_tritons: list[str]) -> dict[str, str]:

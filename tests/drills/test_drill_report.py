@@ -10,7 +10,8 @@ from loadtest.document import replace_generated
 from tests.drills import report, timeline
 from tests.drills.campaign import MARKERS, Outcome
 from tests.drills.course import Course
-from tests.drills.faults import FAULTS, SHORT, Fault
+from tests.drills.fault import Fault
+from tests.drills.faults import FAULTS, SHORT
 from tests.drills.ledger import Exchange, Finding
 from tests.drills.made_drills import GONE, LOST, OK, REFUSED, course, result, sent
 from tests.drills.watch import Sight
@@ -64,7 +65,10 @@ def test_what_did_not_happen_has_no_time() -> None:
 
 
 def test_the_summary_counts_all_drills() -> None:
-    assert report.summary(RESULTS) == ("**1 unexplained of 10 requests** in 3 drills of 2 faults. Goals met: 2 of 6.")
+    assert report.summary(RESULTS) == (
+        "**1 unexplained of 10 requests** in 3 drills of 2 faults. Goals met: 2 of 6. "
+        "The client itself was late by up to 10 ms."
+    )
 
 
 def test_repeats_of_a_fault_share_a_row() -> None:
