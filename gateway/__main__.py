@@ -46,6 +46,7 @@ def parser() -> argparse.ArgumentParser:
 def run_serve(options: argparse.Namespace) -> int:
     """`serve`; imports late, because a deployment has neither the builder nor Triton's wheel."""
     from gateway.local import ChildDiedError, PairOptions, serve  # noqa: PLC0415
+    from gateway.supervision import GivenUpError  # noqa: PLC0415
     from triton_models.errors import BuildError  # noqa: PLC0415
     from triton_models.preconditions import PreconditionError  # noqa: PLC0415
     from triton_models.server import TritonStartError  # noqa: PLC0415
@@ -54,7 +55,7 @@ def run_serve(options: argparse.Namespace) -> int:
     logging.getLogger("httpx").setLevel(logging.WARNING)
     try:
         serve(PairOptions(options.backend, options.host, options.port, options.model_set, options.home), say)
-    except (BuildError, PreconditionError, TritonStartError, ChildDiedError) as error:
+    except (BuildError, PreconditionError, TritonStartError, ChildDiedError, GivenUpError) as error:
         return fail(str(error))
     return 0
 

@@ -1,24 +1,29 @@
 """The local pair: a Triton server and a gateway as two children of one command, for a developer's machine.
 
-Everything it needs is made on the first run and kept in one folder (`.local`): Triton's own environment, the wheels
-that carry the models, the model repository, the logs. The second run starts at once, offline.
+Triton is restarted when it breaks down (`gateway.supervision`); when the gateway ends, everything ends. Everything the
+pair needs is made on the first run and kept in one folder (`.local`): Triton's own environment, the wheels that carry
+the models, the model repository, the logs. The second run starts at once, offline.
 """
 
+import asyncio
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import Protocol, Self
+from types import FrameType, TracebackType
+from typing import NoReturn, Protocol, Self
 
 import httpx
 
+from gateway.inference.checkup import check_up
+from gateway.supervision import Progress, Say, Supervisor, start
 from triton_models.build import build_repository
 from triton_models.catalog import find_model_set
 from triton_models.graph import GraphKind
@@ -29,11 +34,10 @@ from triton_models.processes import die_with_parent
 from triton_models.runtime import install_runtime
 from triton_models.server import Ports, TritonProcess
 
-READY_TIMEOUT_S = 120.0
+# The known picture takes a second, and minutes on a machine that is busy with other things.
+READY_TIMEOUT_S = 180.0
 STOP_TIMEOUT_S = 10.0
 POLL_INTERVAL_S = 0.2
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,23 +71,29 @@ class Child(Protocol):
     def exit_code(self) -> int | None:
         """Its exit code, or None while it runs."""
 
+    def kill(self) -> None:
+        """End it by force, without waiting."""
+
 
 def serve(options: PairOptions, say: Say) -> None:
-    """Bring the pair up, say where it is, and watch it until interrupted.
+    """Bring the pair up, say where it is, and keep it up until interrupted.
 
     Raises:
         PreconditionError: the machine lacks something; the message says what to do.
         BuildError: the models can't be had or are not what they should be.
         TritonStartError: Triton does not come up; the message has its words.
-        ChildDiedError: Triton or the gateway ended by itself.
+        ChildDiedError: the gateway ended by itself, or Triton before everything was ready.
+        GivenUpError: Triton had to be restarted too often.
         KeyboardInterrupt: SIGINT or SIGTERM; both children have been stopped by then.
     """
     find_model_set(options.model_set)  # a misspelt name is refused before anything is fetched
     require_free_port(options.host, options.port)
-    with interruptible(), ExitStack() as stack:
-        children = start_children(options, say, stack)
+    pair = Pair(options, say)
+    with interruptible(pair.kill), pair:
+        triton = pair.start_triton() if options.backend == "triton" else None
+        gateway = pair.start_gateway(triton)
         say(greeting(options))
-        watch(children)
+        watch(gateway, triton, say)
 
 
 def require_free_port(host: str, port: int) -> None:
@@ -100,27 +110,65 @@ def require_free_port(host: str, port: int) -> None:
             ) from error
 
 
-def start_children(options: PairOptions, say: Say, stack: ExitStack) -> list[Child]:
-    """Make what is missing, start Triton if asked for, then the gateway; `stack` stops them in the other order."""
-    runtime = install_runtime(options.home / "triton", say) if options.backend == "triton" else None
+class Pair:
+    """What `serve` has started; a context manager that stops the gateway first, and then Triton."""
+
+    def __init__(self, options: PairOptions, say: Say) -> None:
+        self._options = options
+        self._say = say
+        self._children: list[Child] = []
+        self._stack = ExitStack()
+
+    def start_triton(self) -> TritonProcess:
+        """Make what is missing and start Triton; errors as of `serve`."""
+        options = self._options
+        runtime = install_runtime(options.home / "triton", self._say)
+        repository = build_models(options)
+        log = options.home / "logs" / "triton.log"
+        self._say(f"starting Triton with {options.model_set} (log: {log})")
+        triton = TritonProcess(runtime, repository, log_file=log, ports=Ports.free())
+        self._children.append(triton)
+        self._stack.callback(triton.stop)
+        start(triton, lambda: None, self._say)
+        return triton
+
+    def start_gateway(self, triton: TritonProcess | None) -> "GatewayProcess":
+        """Start the gateway on Triton, or on models of its own; errors as of `serve`."""
+        options = self._options
+        environment = {"OCR_BACKEND": options.backend, "OCR_HOST": options.host, "OCR_PORT": str(options.port)}
+        if triton is None:
+            environment["OCR_MODEL_REPOSITORY"] = str(build_models(options).resolve())
+        else:
+            environment["OCR_TRITON_ADDRESS"] = triton.grpc_address
+        self._say("starting the gateway, which reads a known picture first")
+        gateway = self._stack.enter_context(GatewayProcess(environment, options))
+        self._children.append(gateway)
+        gateway.wait_ready(READY_TIMEOUT_S, self._children, self._say)
+        return gateway
+
+    def kill(self) -> None:
+        """End everything by force, so that the stopping that is under way is over at once."""
+        for child in self._children:
+            child.kill()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+
+def build_models(options: PairOptions) -> Path:
+    """The model repository, built if need be.
+
+    Without warming up: on two cores Triton is ready after 1.3 s instead of 7, and so is a restart; on a CPU the first
+    calls are hardly slower.
+    """
     model_set = find_model_set(options.model_set)
     repository = options.home / "models" / model_set.name
-    recipe = Recipe(Layout.ANY, GraphKind.TOP1, DEFAULT_SHAPES[Layout.ANY])
+    recipe = Recipe(Layout.ANY, GraphKind.TOP1, DEFAULT_SHAPES[Layout.ANY], warm_up=False)
     build_repository(model_set, repository, recipe, wheels=options.home / "wheels")
-    children: list[Child] = []
-    environment = {"OCR_BACKEND": options.backend, "OCR_HOST": options.host, "OCR_PORT": str(options.port)}
-    if runtime is None:
-        environment["OCR_MODEL_REPOSITORY"] = str(repository.resolve())
-    else:
-        log = options.home / "logs" / "triton.log"
-        say(f"starting Triton with {model_set.name} (log: {log})")
-        triton = stack.enter_context(TritonProcess(runtime, repository, log_file=log, ports=Ports.free()))
-        environment["OCR_TRITON_ADDRESS"] = triton.grpc_address
-        children.append(triton)
-    say("starting the gateway, which reads a known picture first")
-    gateway = stack.enter_context(GatewayProcess(environment, options))
-    gateway.wait_ready(READY_TIMEOUT_S, children)
-    return [*children, gateway]
+    return repository
 
 
 class GatewayProcess:
@@ -143,32 +191,43 @@ class GatewayProcess:
         )
         return self
 
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        assert self._process is not None, "not started"
+        return self._process.pid
+
     def exit_code(self) -> int | None:
         """Its exit code, or None while it runs."""
         assert self._process is not None
         return self._process.poll()
 
-    def wait_ready(self, timeout_s: float, others: list[Child]) -> None:
+    def kill(self) -> None:
+        """End it by force, without waiting."""
+        assert self._process is not None
+        self._process.kill()
+
+    def wait_ready(self, timeout_s: float, children: Sequence[Child] = (), say: Say = lambda _: None) -> None:
         """Wait until it reads the known picture correctly.
+
+        Args:
+            timeout_s: how long at most.
+            children: without which there is no point in waiting.
+            say: told now and then why it is not ready.
 
         Raises:
             ChildDiedError: it, or one of the others, ended.
             PreconditionError: it was not ready in time; carries its reason.
         """
-        give_up_at = time.monotonic() + timeout_s
-        reason = "no answer yet"
-        while time.monotonic() < give_up_at:
-            require_alive([self, *others])
-            try:
-                answer = httpx.get(f"{self._url}/readyz", timeout=5.0, trust_env=False)  # a proxy is for elsewhere
-            except httpx.TransportError as error:
-                reason = f"{type(error).__name__}: {error}"
-            else:
-                if answer.is_success:
-                    return
-                reason = answer.json().get("detail", answer.text)
+        progress = Progress("the gateway is not ready yet", say)
+        began_at = time.monotonic()
+        while reason := self._why_not_ready():
+            require_alive([self, *children])
+            elapsed_s = time.monotonic() - began_at
+            if elapsed_s > timeout_s:
+                raise PreconditionError(f"the gateway was not ready after {timeout_s:.0f} s: {reason}")
+            progress(elapsed_s, reason)
             time.sleep(POLL_INTERVAL_S)
-        raise PreconditionError(f"the gateway was not ready after {timeout_s:.0f} s: {reason}")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -182,15 +241,29 @@ class GatewayProcess:
             self._process.kill()
             self._process.wait()
 
+    def _why_not_ready(self) -> str:
+        """In words; empty when it is ready."""
+        try:
+            answer = httpx.get(f"{self._url}/readyz", timeout=5.0, trust_env=False)  # a proxy is for elsewhere
+        except httpx.TransportError as error:
+            return f"{type(error).__name__}: {error}"
+        return "" if answer.is_success else answer.json().get("detail", answer.text)
 
-def watch(children: list[Child]) -> None:
-    """Return never: until a child dies, or a signal interrupts."""
+
+def watch(gateway: Child, triton: TritonProcess | None, say: Say) -> NoReturn:
+    """Restart Triton whenever it breaks down, until the gateway dies or a signal interrupts."""
+
+    def require_gateway() -> None:
+        require_alive([gateway])
+
+    if triton is not None:
+        asyncio.run(Supervisor(triton, partial(check_up, triton.grpc_address), require_gateway, say).run())
     while True:
-        require_alive(children)
+        require_gateway()
         time.sleep(POLL_INTERVAL_S)
 
 
-def require_alive(children: list[Child]) -> None:
+def require_alive(children: Sequence[Child]) -> None:
     """Raise ChildDiedError for the first child that has ended."""
     for child in children:
         code = child.exit_code()
@@ -215,10 +288,19 @@ def greeting(options: PairOptions) -> str:
 
 
 @contextmanager
-def interruptible() -> Iterator[None]:
-    """Let SIGTERM unwind the stack as Ctrl-C does; and SIGINT, which a shell's background jobs are born deaf to."""
+def interruptible(hurry: Callable[[], None]) -> Iterator[None]:
+    """Let SIGTERM unwind the stack as Ctrl-C does; and SIGINT, which a shell's background jobs are born deaf to.
+
+    A second signal must not break off the unwinding, or something would be left behind: it calls `hurry`.
+    """
     numbers = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
+
+    def interrupt(_: int, __: FrameType | None) -> NoReturn:
+        for number in numbers:
+            signal.signal(number, lambda *_: hurry())
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in numbers}
     try:
         yield
     finally:

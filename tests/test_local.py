@@ -1,4 +1,8 @@
+import signal
 import socket
+import sys
+import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -9,6 +13,7 @@ from gateway.local import (
     PairOptions,
     base_url,
     greeting,
+    interruptible,
     require_alive,
     require_free_port,
     serve,
@@ -97,15 +102,18 @@ def test_a_gateway_whose_triton_ends_is_not_waited_for():
         gateway.wait_ready(60.0, [Child("triton", -9)])
 
 
-def test_a_gateway_that_is_not_ready_in_time_says_why():
-    port = free_port()
+def test_a_gateway_that_is_not_ready_says_why_now_and_then_and_in_the_end():
+    port, said = free_port(), []
     nowhere = f"127.0.0.1:{free_port()}"
     environment = {"OCR_PORT": str(port), "OCR_TRITON_ADDRESS": nowhere}
     with (
         GatewayProcess(environment, options(port=port)) as gateway,
-        pytest.raises(PreconditionError, match=r"not ready after 5 s: .*can't be reached"),
+        pytest.raises(PreconditionError, match=r"not ready after 6 s: .*can't be reached"),
     ):
-        gateway.wait_ready(5.0, [])
+        gateway.wait_ready(6.0, say=said.append)
+    (line,) = said
+    assert line.startswith("the gateway is not ready yet (5 s): ")
+    assert line.endswith("can't be reached")
 
 
 def test_an_unknown_model_set_is_refused_before_anything_is_fetched(tmp_path):
@@ -113,3 +121,43 @@ def test_an_unknown_model_set_is_refused_before_anything_is_fetched(tmp_path):
     with pytest.raises(UnknownModelSet, match="no model set 'nope'; there are ppocrv6-small"):
         serve(options(port=free_port(), model_set="nope", home=home), pytest.fail)
     assert not home.exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_interrupts(number):
+    with pytest.raises(KeyboardInterrupt), interruptible(pytest.fail):
+        signal.raise_signal(number)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_more_signals_make_haste_and_do_not_break_off_what_the_first_has_begun(number):
+    done = []
+
+    def serve_and_stop():
+        with interruptible(lambda: done.append("hurry")), ExitStack() as stack:
+            stack.callback(done.append, "stopped")
+            stack.callback(signal.raise_signal, number)
+            stack.callback(signal.raise_signal, number)
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        serve_and_stop()
+    assert done == ["hurry", "hurry", "stopped"]
+
+
+def test_afterwards_signals_do_what_they_did_before():
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    with interruptible(pytest.fail):
+        pass
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_a_gateway_that_is_killed_while_it_is_stopped_is_not_waited_for():
+    """As the second Ctrl-C does it."""
+    port = free_port()
+    with GatewayProcess({"OCR_PORT": str(port), "OCR_TRITON_ADDRESS": "127.0.0.1:1"}, options(port=port)) as gateway:
+        gateway.kill()
+        while gateway.exit_code() is None:
+            time.sleep(0.01)
+    assert gateway.exit_code() == -signal.SIGKILL

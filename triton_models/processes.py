@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 LAUNCHER = Path(__file__).parent / "launch.py"
@@ -39,7 +40,8 @@ def kill_group(group: int, *, timeout_s: float = 5.0) -> None:
     """End what is left of a process group, and wait until it is gone."""
     end = time.monotonic() + timeout_s
     while group_members(group) and time.monotonic() < end:
-        os.killpg(group, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # it ended meanwhile
+            os.killpg(group, signal.SIGKILL)
         time.sleep(POLL_INTERVAL_S)
 
 

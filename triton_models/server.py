@@ -13,7 +13,8 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
@@ -184,19 +185,25 @@ class TritonProcess:
             os.close(claim.lock)
         self.shm_prefix = claim.prefix
 
-    def wait_ready(self, timeout_s: float = 120.0) -> None:
+    def wait_ready(self, timeout_s: float = 120.0, while_waiting: Callable[[float], None] = lambda _: None) -> None:
         """Wait until every model is loaded.
+
+        Args:
+            timeout_s: how long at most.
+            while_waiting: called all the time with the seconds waited so far; may raise to end the wait.
 
         Raises:
             TritonStartError: the server ended, because a model can't be loaded for example; or time ran out.
         """
-        end = time.monotonic() + timeout_s
+        began_at = time.monotonic()
         while not self.is_ready():
             code = self.exit_code()
             if code is not None:
                 raise TritonStartError(f"Triton ended while it started (exit code {code}): {self._reason()}")
-            if time.monotonic() > end:
+            elapsed_s = time.monotonic() - began_at
+            if elapsed_s > timeout_s:
                 raise TritonStartError(f"Triton was not ready after {timeout_s:g} s: {self._reason()}")
+            while_waiting(elapsed_s)
             time.sleep(POLL_INTERVAL_S)
 
     def is_ready(self) -> bool:
@@ -227,6 +234,12 @@ class TritonProcess:
         self._process.wait()
         shared_memory.remove(self.shm_prefix)
         self._process = None
+
+    def kill(self) -> None:
+        """Kill all its processes without waiting, so that a `stop` under way ends at once. For signal handlers."""
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
 
     def __enter__(self) -> Self:
         try:

@@ -83,7 +83,7 @@ def running_gateway(triton_address: str, **settings: str) -> Iterator[str]:
     options = PairOptions("triton", "127.0.0.1", Ports.free().http, DEFAULT_MODEL_SET, Path())
     own = {"OCR_HOST": options.host, "OCR_PORT": str(options.port), "OCR_TRITON_ADDRESS": triton_address}
     with GatewayProcess(own | settings, options) as process:
-        process.wait_ready(60.0, [])
+        process.wait_ready(60.0)
         yield base_url(options)
 
 

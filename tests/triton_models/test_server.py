@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -220,6 +221,45 @@ def test_a_server_that_does_not_get_ready_says_so(fake_triton: Callable[[str], T
     server.start()
     with pytest.raises(TritonStartError, match=r"not ready after 0.2 s: it printed nothing \(log: "):
         server.wait_ready(timeout_s=0.2)
+
+
+def test_who_waits_is_told_how_long_and_may_end_it(fake_triton: Callable[[str], TritonProcess]) -> None:
+    server, waited = fake_triton(SILENT), []
+
+    def while_waiting(elapsed_s: float) -> None:
+        waited.append(elapsed_s)
+        if len(waited) == 3:
+            raise KeyError("enough")
+
+    server.start()
+    with pytest.raises(KeyError, match="enough"):
+        server.wait_ready(60.0, while_waiting)
+    assert 0 <= waited[0] < waited[1] < waited[2]
+
+
+def test_a_stop_that_takes_long_is_over_when_the_server_is_killed(
+    fake_triton: Callable[[str], TritonProcess],
+) -> None:
+    server = fake_triton(STUBBORN)
+    server.start()
+    server.wait_ready()
+    pid = server.pid
+    killing = threading.Timer(0.2, server.kill)
+    killing.start()
+    server.stop(timeout_s=600)
+    killing.join()
+    assert group_members(pid) == []
+    assert shared_names(server.shm_prefix) == []
+
+
+def test_killing_what_does_not_run_does_nothing(fake_triton: Callable[[str], TritonProcess]) -> None:
+    server = fake_triton(HEALTHY)
+    server.kill()
+    server.start()
+    server.kill()
+    server.kill()
+    server.stop()
+    server.kill()
 
 
 def test_the_reason_is_not_taken_from_an_earlier_run(fake_triton: Callable[[str], TritonProcess]) -> None:
