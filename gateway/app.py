@@ -25,33 +25,42 @@ from gateway.ocr.decoding import DecodeLimits
 from gateway.ocr.options import PageOptions
 from gateway.pipeline import OcrPipeline
 from gateway.settings import Settings
+from gateway.web.admission import Admission, Door
 from gateway.web.assembly import create_web
+from gateway.web.clients import Clients
+from gateway.web.connections import ConnectionLimits, guarded
+from gateway.web.gate import Gate, GateLimits
 from gateway.web.middleware import CloseWhileDraining
-from gateway.web.routes import create_router
+from gateway.web.routes import WORK, create_router
 from gateway.web.services import RequestLimits, ServedModels, Services
 
+SLOTS_PER_CALL = 16
+"""Requests under way for each recognition call: enough to fill chunks, and for two users with a browser each."""
 
-def run(settings: Settings) -> int:
-    """Serve until SIGTERM or SIGINT; the exit code."""
+
+def run(settings: Settings, backend: Callable[[Settings], Backend] | None = None) -> int:
+    """Serve until SIGTERM or SIGINT; the exit code. Tests bring a backend of their own."""
     disable_created_metrics()  # type: ignore[no-untyped-call]  # a series beside every counter, which nobody reads
     with (
         logging_to(level=settings.log_level, log_format=settings.log_format),
         asyncio.Runner(loop_factory=event_loop_factory()) as runner,
     ):
-        runner.run(serve(settings))
+        runner.run(serve(settings, backend or make_backend))
     return 0
 
 
-async def serve(settings: Settings) -> None:
+async def serve(settings: Settings, backend: Callable[[Settings], Backend]) -> None:
     """Make the gateway and run its server on this event loop."""
-    backend = make_backend(settings)
-    app = create_app(settings, backend, draining=lambda: server.draining)
+    limits = ConnectionLimits(settings.max_connections, settings.max_header_bytes, settings.header_timeout_s)
+    app = create_app(settings, backend(settings), draining=lambda: server.draining)
     server = DrainingServer(
         uvicorn.Config(
             app,
             host=settings.host,
             port=settings.port,
-            http="httptools",
+            http=guarded(limits),  # type: ignore[arg-type]  # uvicorn only calls it, as it would call the class
+            ws="none",
+            timeout_keep_alive=settings.keep_alive_s,
             log_config=None,
             access_log=False,
             server_header=False,
@@ -123,14 +132,30 @@ def create_app(settings: Settings, backend: Backend, *, draining: Callable[[], b
             await backend.close()
             pool.close()
 
+    request_limits = RequestLimits(
+        settings.max_body_bytes, settings.timeout_s, settings.max_timeout_s, settings.body_timeout_s
+    )
     services = Services(
         pipeline=pipeline,
         canary=canary,
         models=lambda: ServedModels.of(backend.contract),
-        limits=RequestLimits(settings.max_body_bytes, settings.timeout_s, settings.max_timeout_s),
+        limits=request_limits,
         draining=draining,
     )
-    app = create_web(version=__version__, lifespan=lifespan)
+    door = Door(WORK, request_limits, settings.max_pixels, lambda: canary.outage)
+    app = create_web(version=__version__, lifespan=lifespan, admission=make_admission(settings, door))
     app.include_router(create_router(services))
     app.add_middleware(CloseWhileDraining, draining=draining)
     return app
+
+
+def make_admission(settings: Settings, door: Door) -> Admission:
+    """Admission as the settings ask for."""
+    limits = GateLimits(
+        slots=settings.max_requests or SLOTS_PER_CALL * settings.recognition_calls,
+        waiting=settings.max_waiting,
+        wait_s=settings.max_wait_s,
+        pixels=settings.max_pixels_under_way,
+        parked_bytes=settings.max_slow_upload_bytes,
+    )
+    return Admission(door, Gate(limits), Clients(settings.api_keys))

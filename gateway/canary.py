@@ -45,7 +45,7 @@ class Canary:
         self._last_answer_at = last_answer_at
         self._interval_s = interval_s
         self._timeout_s = timeout_s
-        self._right = False
+        self._right = self._tried = False
         self._checked_at = time.monotonic()
         self._reason = "the known picture has not been read yet"
 
@@ -56,6 +56,11 @@ class Canary:
         if age_s > 2 * (self._interval_s + self._timeout_s):
             return f"the known picture has not been tried for {age_s:.0f} s"
         return "" if self._right else self._reason
+
+    @property
+    def outage(self) -> str:
+        """What was wrong at the last try, while it was not made good; empty before the first try, which may go well."""
+        return self._reason if self._tried and not self._right else ""
 
     @property
     def ready(self) -> bool:
@@ -86,4 +91,5 @@ class Canary:
         if not right and (self._right or reason != self._reason):
             logger.error("not ready: %s", reason)
         self._right, self._reason, self._checked_at = right, reason, time.monotonic()
+        self._tried = True
         metrics.CANARY_OK.set(right)

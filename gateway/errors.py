@@ -4,6 +4,9 @@
     ├── InvalidRequest          broken multipart, JSON or base64; unknown or bad option
     ├── BodyTooLarge            more bytes than the limit
     ├── BodyTimeout             the body did not arrive in time
+    ├── Unauthenticated         no API key, or one that is not known
+    ├── Forbidden               the client may not do this
+    ├── RateLimited             the client's quota is used up
     ├── ImageError
     │   ├── UnsupportedImage    not a type that is served
     │   ├── UnreadableImage     the right type, but corrupt
@@ -62,6 +65,33 @@ class BodyTimeout(OcrError):
 
     code = "body_timeout"
     retryable = True
+
+
+class Unauthenticated(OcrError):
+    """There is no API key, or none that is known."""
+
+    code = "unauthenticated"
+
+
+class Forbidden(OcrError):
+    """The client is known, but may not do this."""
+
+    code = "forbidden"
+
+
+class RateLimited(OcrError):
+    """The client's quota is used up.
+
+    Attributes:
+        retry_after_s: when there will be some again.
+    """
+
+    code = "rate_limited"
+    retryable = True
+
+    def __init__(self, detail: str, *, stage: str | None = None, retry_after_s: float = 1.0) -> None:
+        super().__init__(detail, stage=stage)
+        self.retry_after_s = retry_after_s
 
 
 class ImageError(OcrError):

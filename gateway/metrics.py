@@ -48,6 +48,21 @@ ERRORS = Counter("ocr_errors_total", "Problem documents sent, by code.", ("code"
 STAGE_SECONDS = Histogram(
     "ocr_stage_duration_seconds", "Time a request spent in a stage.", ("stage",), buckets=LATENCY_BUCKETS_S
 )
+CONNECTIONS = Gauge("ocr_connections", "Connections of clients, also those that are about to end.")
+CONNECTIONS_REFUSED = Counter(
+    "ocr_connections_refused_total", "Connections ended before there was a request, by the problem sent.", ("code",)
+)
+ADMITTED = Counter("ocr_admission_admitted_total", "Requests taken, by priority.", ("priority",))
+REFUSED = Counter("ocr_admission_refused_total", "Requests refused before they were worked on, by reason.", ("reason",))
+WAITING = Gauge(
+    "ocr_admission_waiting",
+    "Requests that wait for room: in line by priority, or settling after the upload.",
+    ("line",),
+)
+SLOTS = Gauge("ocr_admission_slots", "Requests that may be under way at once, at the present pace.")
+SLOTS_IN_USE = Gauge("ocr_admission_slots_in_use", "Requests under way.")
+PIXELS_IN_USE = Gauge("ocr_admission_pixels_in_use", "Pixels of the images under way, partly guessed.")
+UPLOADS_PARKED = Gauge("ocr_admission_parked_uploads", "Slow uploads, which hold no slot.")
 PAGES = Counter("ocr_pages_total", "Pages sent.")
 LINES = Counter("ocr_lines_total", "Lines returned.")
 WARNINGS = Counter("ocr_warnings_total", "Warnings given with pages.", ("code",))

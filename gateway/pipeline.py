@@ -14,7 +14,7 @@ from gateway.inference.backend import Backend
 from gateway.inference.detector import Detector
 from gateway.line_reader import LineReader, ReadLines
 from gateway.metrics import StageTimes
-from gateway.ocr.decoding import DecodeLimits, decode_image
+from gateway.ocr.decoding import DecodeLimits, count_pixels, decode_image
 from gateway.ocr.detection import prepare_detection
 from gateway.ocr.elements import Page, PageWarning, TextLine, TextRegion
 from gateway.ocr.geometry import turn_quad, whole_quad
@@ -65,6 +65,11 @@ class OcrPipeline:
         if self._backend.contract != contract:
             raise BackendUnavailable("the models were exchanged for others while the image was read")
         return replace(page, warnings=(*decoded.warnings, *page.warnings))
+
+    async def count_pixels(self, data: bytes, *, deadline: Deadline, times: StageTimes) -> int:
+        """How many pixels the image will have, before any is decoded; raises as `read` would."""
+        with times.stage("decode"):
+            return await self._pool.run(count_pixels, data, self._limits, deadline=deadline)
 
     async def _find(self, image: Image, options: PageOptions, deadline: Deadline, times: StageTimes) -> Found:
         """The regions of an image; the image itself when detection is off."""

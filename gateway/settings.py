@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from gateway.errors import SettingsError
+from gateway.web.clients import ApiClients
 
 PREFIX = "OCR_"
 
@@ -15,7 +16,8 @@ PREFIX = "OCR_"
 class Settings(BaseSettings):
     """Everything an operator may choose; one variable each, `OCR_` and the name in capitals."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True)
+    # A key that stands where its hash should must not get into the log.
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True, hide_input_in_errors=True)
 
     host: str = Field("127.0.0.1", description="Address the gateway listens on.")
     port: int = Field(8080, ge=1, le=65535, description="Port the gateway listens on.")
@@ -38,6 +40,36 @@ class Settings(BaseSettings):
     max_side: int = Field(12_000, ge=1, description="Longest side an image may declare, pixels.")
     timeout_s: float = Field(30.0, gt=0, description="A request's deadline when it does not ask for one, seconds.")
     max_timeout_s: float = Field(120.0, gt=0, description="The longest deadline a request may ask for, seconds.")
+    max_requests: int = Field(
+        0,
+        ge=0,
+        description="Requests under way at once; fewer while they would not be finished in half of their time. "
+        "0: sixteen for each recognition call.",
+    )
+    max_waiting: int = Field(64, ge=0, description="Requests of one priority that may wait for their turn.")
+    max_wait_s: float = Field(
+        0.15, ge=0, description="How long they wait, seconds; never more than a fifth of their time."
+    )
+    max_pixels_under_way: int = Field(
+        200_000_000, ge=4, description="Pixels of all images under way; at least four times OCR_MAX_PIXELS."
+    )
+    max_slow_upload_bytes: int = Field(
+        200_000_000, ge=0, description="Bytes that uploads of more than a quarter of a second may hold together."
+    )
+    api_keys: ApiClients = Field(
+        (), description="Who may send requests, as a JSON list; empty: everybody, without quotas. See below."
+    )
+    max_connections: int = Field(1000, ge=1, description="Connections open at once.")
+    max_header_bytes: int = Field(16_384, ge=1024, description="Largest first line and header of a request, bytes.")
+    header_timeout_s: float = Field(10.0, gt=0, description="The longest that they may take to come, seconds.")
+    body_timeout_s: float = Field(
+        30.0, gt=0, description="The longest that a body may take which comes at less than 50 kB/s, seconds."
+    )
+    keep_alive_s: int = Field(
+        75,
+        ge=1,
+        description="How long a connection stays open without a request, seconds; longer than a proxy keeps it.",
+    )
     max_chunk_pixels: int = Field(
         32 * 48 * 320,
         ge=1,
@@ -63,6 +95,15 @@ class Settings(BaseSettings):
     def _timeouts_fit(self) -> Self:
         if self.timeout_s > self.max_timeout_s:
             raise ValueError(f"timeout_s ({self.timeout_s:g}) is above max_timeout_s ({self.max_timeout_s:g})")
+        return self
+
+    @model_validator(mode="after")
+    def _largest_image_fits(self) -> Self:
+        if self.max_pixels_under_way < 4 * self.max_pixels:
+            raise ValueError(
+                f"max_pixels_under_way ({self.max_pixels_under_way:,}) is less than four times "
+                f"max_pixels ({self.max_pixels:,})"
+            )
         return self
 
     @classmethod

@@ -66,3 +66,25 @@ async def test_a_reading_that_is_long_ago_does_not_count():
     canary = canary_of(Reader(KNOWN_TEXT), interval_s=-1.0)
     await canary.check()
     assert "has not been tried" in canary.reason
+
+
+async def test_before_the_first_reading_there_is_no_outage():
+    assert canary_of(Reader()).outage == ""
+
+
+@pytest.mark.parametrize("outcome", ["Unknown", BackendUnavailable("refused")])
+async def test_a_failed_reading_is_an_outage_until_one_goes_well(outcome):
+    canary = canary_of(Reader(outcome, KNOWN_TEXT))
+    await canary.check()
+    assert canary.outage == canary.reason != ""
+    await canary.check()
+    assert canary.outage == ""
+
+
+async def test_a_reading_that_is_late_is_no_outage(monkeypatch):
+    canary = canary_of(Reader(KNOWN_TEXT))
+    await canary.check()
+    now = time.monotonic()
+    monkeypatch.setattr("gateway.canary.time.monotonic", lambda: now + 1000)
+    assert canary.reason
+    assert canary.outage == ""

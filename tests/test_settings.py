@@ -24,3 +24,25 @@ def test_a_value_out_of_range_is_refused(monkeypatch):
     monkeypatch.setenv("OCR_TIMEOUT_S", "-1")
     with pytest.raises(SettingsError, match="timeout_s"):
         Settings.read()
+
+
+def test_the_largest_image_must_fit_into_the_pixels_under_way_four_times(monkeypatch):
+    monkeypatch.setenv("OCR_MAX_PIXELS_UNDER_WAY", "199999999")
+    with pytest.raises(SettingsError, match="less than four times"):
+        Settings.read()
+
+
+def test_clients_are_a_json_list(monkeypatch):
+    monkeypatch.setenv("OCR_API_KEYS", f'[{{"name": "team", "key_sha256": ["{"a" * 64}"], "priority": "batch"}}]')
+    [client] = Settings.read().api_keys
+    assert (client.name, client.key_sha256, client.priority) == ("team", ("a" * 64,), "batch")
+
+
+@pytest.mark.parametrize(
+    "value", ['[{"name": "team", "key_sha256": ["open sesame"]}]', "open sesame", '[{"name": "open sesame"}]']
+)
+def test_a_key_in_the_wrong_place_is_refused_and_not_repeated(monkeypatch, value):
+    monkeypatch.setenv("OCR_API_KEYS", value)
+    with pytest.raises(SettingsError) as refused:
+        Settings.read()
+    assert "open sesame" not in str(refused.value)

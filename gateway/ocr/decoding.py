@@ -73,6 +73,15 @@ class DecodedImage:
     warnings: tuple[PageWarning, ...] = ()
 
 
+def count_pixels(data: bytes, limits: DecodeLimits) -> int:
+    """How many pixels the first picture in `data` will have, from its header; raises as `decode_image` would."""
+    image_format = identify(data)
+    with _decoder_errors(image_format.name, limits):
+        width, height = image_format.plugin(io.BytesIO(data)).size
+    _check_size(width, height, limits)
+    return width * height
+
+
 def decode_image(data: bytes, limits: DecodeLimits) -> DecodedImage:
     """Decode the first picture in `data`.
 

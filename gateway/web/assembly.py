@@ -3,6 +3,7 @@
 from fastapi import FastAPI
 from starlette.types import Lifespan
 
+from gateway.web.admission import Admission
 from gateway.web.docs import add_docs
 from gateway.web.middleware import add_middleware
 from gateway.web.openapi import describe
@@ -13,8 +14,10 @@ _DESCRIPTION = """Send an image, get its text.
 Every answer but a 200 is a problem document (RFC 9457); its `code` is for programs, its `detail` says what to do."""
 
 
-def create_web(*, version: str, lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
-    """An app that can fail, log and describe itself; include the router of the API in it."""
+def create_web(
+    *, version: str, lifespan: Lifespan[FastAPI] | None = None, admission: Admission | None = None
+) -> FastAPI:
+    """An app that can refuse, fail, log and describe itself; include the router of the API in it."""
     app = FastAPI(
         title="OCR gateway",
         version=version,
@@ -27,7 +30,7 @@ def create_web(*, version: str, lifespan: Lifespan[FastAPI] | None = None) -> Fa
         redirect_slashes=False,
     )
     add_problem_handlers(app)
-    add_middleware(app)
+    add_middleware(app, admission)
     add_docs(app)
     describe(app)
     return app

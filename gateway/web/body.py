@@ -1,6 +1,8 @@
 """Reading a request's body within its limits: bytes, time, and no encoding that hides its size."""
 
 import asyncio
+import math
+import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
@@ -11,6 +13,9 @@ from gateway.deadline import Deadline
 from gateway.errors import BodyTimeout, BodyTooLarge, InvalidRequest
 from gateway.web.disconnect import ClientClosed
 from gateway.web.options import OptionSource
+
+FAST_BYTES_PER_S = 50_000
+"""A body that comes as fast as this, on the whole, may take as long as its request has time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +31,8 @@ class Body:
     options: OptionSource
 
 
-def check_declared(headers: Headers, *, max_bytes: int) -> None:
-    """Refuse from its headers alone a body that would not be taken.
+def check_declared(headers: Headers, *, max_bytes: int) -> int | None:
+    """The declared length of a body; None if it comes in chunks. Refuses from the headers what would not be taken.
 
     Raises:
         BodyTooLarge: its declared length is over the limit.
@@ -43,20 +48,31 @@ def check_declared(headers: Headers, *, max_bytes: int) -> None:
         raise InvalidRequest("Content-Length must be a whole number of bytes")
     if len(declared) > len(str(max_bytes)) or int(declared) > max_bytes:
         raise _too_large(max_bytes)
+    return None if "transfer-encoding" in headers else int(declared)
 
 
-async def read_chunks(receive: Receive, *, max_bytes: int, deadline: Deadline) -> AsyncIterator[bytes]:
+async def read_chunks(
+    receive: Receive, *, max_bytes: int, deadline: Deadline, slow_s: float = math.inf
+) -> AsyncIterator[bytes]:
     """The body as it arrives; never more than `max_bytes` in all.
+
+    Args:
+        receive: ASGI's.
+        max_bytes: of the whole body.
+        deadline: of the request.
+        slow_s: what a body may take that comes slowly; every 50 kB of it buy a second, but no second twice.
 
     Raises:
         BodyTooLarge: at the first byte over the limit.
-        BodyTimeout: the deadline passed before the last chunk came.
+        BodyTimeout: time was over before the last chunk came.
         ClientClosed: the client left before that.
     """
+    started_at = time.monotonic()
     received = 0
     more = True
     while more:
-        message = await _receive_before(deadline, receive)
+        bought_s = max(slow_s, received / FAST_BYTES_PER_S)
+        message = await _receive_before(_earlier(deadline, started_at, bought_s), receive)
         if message["type"] == "http.disconnect":
             raise ClientClosed
         chunk: bytes = message.get("body", b"")
@@ -70,6 +86,10 @@ async def read_chunks(receive: Receive, *, max_bytes: int, deadline: Deadline) -
 async def read_all(chunks: AsyncIterator[bytes]) -> bytes:
     """The whole body. Twice its size is held for a moment."""
     return b"".join([chunk async for chunk in chunks])
+
+
+def _earlier(deadline: Deadline, started_at: float, timeout_s: float) -> Deadline:
+    return deadline if deadline.at <= started_at + timeout_s else Deadline(started_at + timeout_s, timeout_s)
 
 
 async def _receive_before(deadline: Deadline, receive: Receive) -> Message:
@@ -91,6 +111,6 @@ def _too_large(max_bytes: int) -> BodyTooLarge:
 
 def _too_slow(deadline: Deadline) -> BodyTimeout:
     return BodyTimeout(
-        f"the body did not arrive within {deadline.timeout_s:g} s; "
-        "send a smaller image, or ask for more time with timeout in the query"
+        f"the body did not arrive within {deadline.timeout_s:.3g} s; send a smaller image, send it faster "
+        f"({FAST_BYTES_PER_S // 1000} kB/s are enough), or ask for more time with timeout in the query"
     )

@@ -6,7 +6,7 @@ Plain ASGI: Starlette's BaseHTTPMiddleware would hide the client's leaving from 
 import logging
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from uuid import uuid4
 
 from asgi_correlation_id import CorrelationIdMiddleware
@@ -16,7 +16,10 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway import metrics
-from gateway.web.problems import internal_problem
+from gateway.errors import InvalidRequest, OcrError
+from gateway.web.admission import Admission
+from gateway.web.permits import attach
+from gateway.web.problems import internal_problem, problem_of
 from gateway.web.record import RequestRecord, record_of
 
 _SANE_ID = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}")
@@ -26,8 +29,10 @@ _PROBES = frozenset(("/livez", "/readyz", "/metrics"))
 logger = logging.getLogger(__name__)
 
 
-def add_middleware(app: FastAPI) -> None:
+def add_middleware(app: FastAPI, admission: Admission | None) -> None:
     """Wrap the app; the last one added is the outermost."""
+    if admission:
+        app.add_middleware(AdmitRequests, admission=admission)
     app.add_middleware(CatchBugs)
     app.add_middleware(CloseUnread)
     app.add_middleware(WatchRequests)
@@ -65,6 +70,8 @@ class WatchRequests(_HttpMiddleware):
 
         async def counted_receive() -> Message:
             message = await receive()
+            if record.broken:
+                raise InvalidRequest(record.broken)
             record.body_bytes += len(message.get("body", b""))
             return message
 
@@ -136,10 +143,50 @@ class CatchBugs(_HttpMiddleware):
             await internal_problem(Request(scope))(scope, receive, send)
 
 
+class AdmitRequests(_HttpMiddleware):
+    """Lets admission decide before a body is read; what it gives is given back when the answer has been sent."""
+
+    def __init__(self, app: ASGIApp, *, admission: Admission) -> None:
+        super().__init__(app)
+        self._admission = admission
+
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._admission.guards(scope):
+            await self._guarded(scope, receive, _with_fields(send, record_of(scope).quota))
+        else:
+            await self.app(scope, receive, send)
+
+    async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
+        record = record_of(scope)
+        try:
+            with record.times.stage("admission"):
+                permit = await self._admission.admit(scope, record)
+        except OcrError as error:
+            record.route = scope["path"]
+            await problem_of(Request(scope), error)(scope, receive, send)
+            return
+        try:
+            attach(permit, scope)
+            await self.app(scope, permit.counting(receive), send)
+        finally:
+            permit.release(done=record.status == 200)
+
+
 def route_of(scope: Scope) -> str:
     """The template of the request's route: a bounded label, unlike its path."""
-    path: str = getattr(scope.get("route"), "path", "unmatched")
+    path: str = getattr(scope.get("route"), "path", record_of(scope).route or "unmatched")
     return path
+
+
+def _with_fields(send: Send, fields: Mapping[str, str]) -> Send:
+    """A `send` that adds these fields, as they are then, to the header of the answer."""
+
+    async def adding_send(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            MutableHeaders(scope=message).update(fields)
+        await send(message)
+
+    return adding_send
 
 
 def _has_body(scope: Scope) -> bool:
@@ -168,6 +215,7 @@ def _conclude(scope: Scope, record: RequestRecord, seconds: float) -> None:
             "duration_s": round(seconds, 4),
             "stages_s": {name: round(spent, 4) for name, spent in record.times.seconds.items()},
             "code": record.code,
+            "client": record.client,
             "lines": record.lines,
             "warnings": record.warnings,
             "body_bytes": record.body_bytes,

@@ -77,7 +77,7 @@ Each option may come in the query, the form or the JSON object, but only once.""
 def _problems_of_status(status: int, codes: list[str]) -> Schema:
     return {
         "description": " · ".join(f"`{code}`: {PROBLEMS[code].title}." for code in codes),
-        "headers": {**_REQUEST_ID, **(_RETRY_AFTER if status == 503 else {})},
+        "headers": {**_REQUEST_ID, **(_RETRY_AFTER if status in (429, 503) else {})},
         "content": {
             MEDIA_TYPE: {"schema": _PROBLEM_REF, "examples": {code: {"value": _example(code)} for code in codes}}
         },
@@ -95,7 +95,7 @@ def _example(code: str) -> Schema:
         code=code,
         request_id="0f4f9e1c4d7f4b6c9a51f5b0a8f3a2de",
         retryable=is_retryable(code),
-        retry_after_ms=1500 if kind.status == 503 else None,
+        retry_after_ms=1500 if kind.status in (429, 503) else None,
     )
     return problem.model_dump(exclude_none=True)
 

@@ -1,6 +1,5 @@
 """From a request to what the pipeline needs: data, options and a deadline, whatever the kind of body."""
 
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ from gateway.web.body import Body, check_declared, read_all, read_chunks
 from gateway.web.json_body import parse_json
 from gateway.web.multipart import read_form
 from gateway.web.options import OptionsModel, OptionSource, RequestOptions, read_options
+from gateway.web.record import record_of
 from gateway.web.services import RequestLimits
 
 
@@ -41,7 +41,7 @@ async def read_payload(request: Request, model: OptionsModel, limits: RequestLim
         BodyTooLarge, BodyTimeout: the body is over a limit.
         ClientClosed: the client left.
     """
-    arrived_at = time.monotonic()
+    arrived_at = record_of(request.scope).arrived_at
     check_declared(request.headers, max_bytes=limits.max_body_bytes)
     query = OptionSource("query", tuple(request.query_params.multi_items()))
     upload = _deadline(read_options(model, [query]), limits, arrived_at)
@@ -62,7 +62,10 @@ def _deadline(options: RequestOptions, limits: RequestLimits, arrived_at: float)
 async def _read_body(request: Request, limits: RequestLimits, deadline: Deadline) -> Body:
     content_type = request.headers.get("content-type", "")
     read = _READERS.get(parse_options_header(content_type)[0], _read_raw)
-    return await read(content_type, read_chunks(request.receive, max_bytes=limits.max_body_bytes, deadline=deadline))
+    chunks = read_chunks(
+        request.receive, max_bytes=limits.max_body_bytes, deadline=deadline, slow_s=limits.body_timeout_s
+    )
+    return await read(content_type, chunks)
 
 
 async def _read_raw(_: str, chunks: AsyncIterator[bytes]) -> Body:

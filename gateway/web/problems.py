@@ -1,9 +1,10 @@
 """Problem documents (RFC 9457): the one table from code to status, and the handlers that turn errors into them."""
 
 import logging
+import math
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from asgi_correlation_id import correlation_id
@@ -16,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from gateway import metrics
-from gateway.errors import OcrError
+from gateway.errors import OcrError, RateLimited
 from gateway.web.disconnect import ClientClosed
 from gateway.web.record import record_of
 
@@ -33,22 +34,31 @@ class ProblemKind:
         status: of the answer.
         title: the same for every problem of this kind.
         advice: what a caller should do.
+        headers: that answers of this kind always have.
     """
 
     status: int
     title: str
     advice: str
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 PROBLEMS: Mapping[str, ProblemKind] = {
     "invalid_request": ProblemKind(400, "The request can't be understood", "Mend what the detail names."),
+    "unauthenticated": ProblemKind(
+        401, "Who are you?", "Send a valid API key.", {"WWW-Authenticate": 'Bearer realm="ocr"'}
+    ),
+    "forbidden": ProblemKind(403, "Not allowed for this client", "Leave out what the detail names."),
     "not_found": ProblemKind(404, "There is nothing here", "Look up the address in /docs."),
     "method_not_allowed": ProblemKind(405, "The method is not allowed here", "Use a method that Allow lists."),
     "body_timeout": ProblemKind(408, "The body arrived too slowly", "Send less, or ask for a longer timeout."),
+    "header_timeout": ProblemKind(408, "The header arrived too slowly", "Send it at once."),
     "body_too_large": ProblemKind(413, "The body is too large", "Send fewer bytes: crop, scale or compress the image."),
     "unsupported_image": ProblemKind(415, "Not a type of image that is served", "Convert it; PNG and JPEG are served."),
     "unreadable_image": ProblemKind(422, "The image can't be decoded", "Check that the file is whole."),
     "image_too_large": ProblemKind(422, "The image has too many pixels", "Scale it down or cut it up."),
+    "rate_limited": ProblemKind(429, "The quota is used up", "Wait for Retry-After; then send less often."),
+    "header_too_large": ProblemKind(431, "The header is too large", "Send fewer or shorter header fields."),
     "internal": ProblemKind(500, "A bug of the service", "Report it with the request id."),
     "inference_failed": ProblemKind(502, "The model failed", "Try once more; then report it with the request id."),
     "unexpected_output": ProblemKind(502, "The model's answer makes no sense", "Report it with the request id."),
@@ -74,7 +84,9 @@ class Problem(BaseModel):
     request_id: str = Field(description="As in the X-Request-Id header and in the service's log.")
     retryable: bool = Field(description="Whether the same request may succeed a little later.")
     stage: str | None = Field(default=None, description="The stage where it happened, if it happened in one.")
-    retry_after_ms: int | None = Field(default=None, description="With 503: how long to wait before trying again.")
+    retry_after_ms: int | None = Field(
+        default=None, description="With 429 and 503: how long to wait before trying again."
+    )
 
 
 def type_of(code: str) -> str:
@@ -94,27 +106,48 @@ def problem_response(
     *,
     stage: str | None = None,
     headers: Mapping[str, str] | None = None,
+    wait_ms: int | None = None,
 ) -> Response:
     """A problem document, counted and noted in the request's record."""
+    record_of(request.scope).code = code
+    path = quote(request.scope["path"], errors="replace")
+    problem = make_problem(code, detail, path, correlation_id.get() or "", stage=stage, wait_ms=wait_ms)
+    fields = {**(headers or {}), **fields_of(problem)}
+    return Response(to_json(problem, exclude_none=True), problem.status, headers=fields, media_type=MEDIA_TYPE)
+
+
+def problem_of(request: Request, error: OcrError) -> Response:
+    """The problem document of an error that requests may cause."""
+    wait_ms = math.ceil(1000 * error.retry_after_s) if isinstance(error, RateLimited) else None
+    return problem_response(request, error.code, error.detail, stage=error.stage, wait_ms=wait_ms)
+
+
+def make_problem(
+    code: str, detail: str, instance: str, request_id: str, *, stage: str | None = None, wait_ms: int | None = None
+) -> Problem:
+    """A problem, counted; whoever is overloaded asks for about a second of patience."""
+    metrics.ERRORS.labels(code).inc()
     kind = PROBLEMS[code]
-    wait_ms = _wait_ms() if kind.status == 503 else None
-    problem = Problem(
+    return Problem(
         type=type_of(code),
         title=kind.title,
         status=kind.status,
         detail=detail,
-        instance=quote(request.scope["path"], errors="replace"),
+        instance=instance,
         code=code,
-        request_id=correlation_id.get() or "",
+        request_id=request_id,
         retryable=is_retryable(code),
         stage=stage,
-        retry_after_ms=wait_ms,
+        retry_after_ms=_wait_ms() if kind.status == 503 else wait_ms,
     )
-    metrics.ERRORS.labels(code).inc()
-    record_of(request.scope).code = code
-    retry = {} if wait_ms is None else {"Retry-After": str(round(wait_ms / 1000))}
-    content = to_json(problem, exclude_none=True)
-    return Response(content, kind.status, headers={**(headers or {}), **retry}, media_type=MEDIA_TYPE)
+
+
+def fields_of(problem: Problem) -> dict[str, str]:
+    """Header fields that go with a problem."""
+    fields = dict(PROBLEMS[problem.code].headers)
+    if problem.retry_after_ms is not None:
+        fields["Retry-After"] = str(math.ceil(problem.retry_after_ms / 1000))
+    return fields
 
 
 def internal_problem(request: Request) -> Response:
@@ -139,7 +172,7 @@ async def _on_ocr_error(request: Request, error: Exception) -> Response:
         return internal_problem(request)
     if kind.status >= 500:
         logger.warning("%s in %s: %s (%r)", error.code, error.stage, error.detail, error.__cause__)
-    return problem_response(request, error.code, error.detail, stage=error.stage)
+    return problem_of(request, error)
 
 
 async def _on_http_exception(request: Request, error: Exception) -> Response:

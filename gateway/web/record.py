@@ -1,5 +1,6 @@
 """What is noted about one request on its way, for its log line and its metrics."""
 
+import time
 from dataclasses import dataclass, field
 
 from starlette.types import Scope
@@ -14,14 +15,20 @@ class RequestRecord:
     """Filled in by whoever knows: the middleware counts bytes, the route notes what came of the page.
 
     Attributes:
+        arrived_at: when its header was complete, on the monotonic clock; its deadline counts from here.
         times: time spent in each stage.
         status: of the answer; 500 until one is sent.
         body_bytes, answer_bytes: received and sent.
         code: of the problem document, if one was sent.
         lines: lines returned.
         warnings: codes of the warnings returned.
+        route: the path, if it was answered before a route was looked for.
+        client: name of the client, if there are API keys.
+        broken: what is wrong with the body as HTTP, if something is; then it can't be read to its end.
+        quota: header fields that say what is left of the client's quota.
     """
 
+    arrived_at: float = field(default_factory=time.monotonic)
     times: StageTimes = field(default_factory=StageTimes)
     status: int = 500
     body_bytes: int = 0
@@ -29,6 +36,10 @@ class RequestRecord:
     code: str | None = None
     lines: int | None = None
     warnings: tuple[str, ...] = ()
+    route: str | None = None
+    client: str | None = None
+    broken: str = ""
+    quota: dict[str, str] = field(default_factory=dict)
 
 
 def record_of(scope: Scope) -> RequestRecord:

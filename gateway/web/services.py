@@ -21,6 +21,13 @@ class PageReader(Protocol):
             OcrError: with the stage where it happened.
         """
 
+    async def count_pixels(self, data: bytes, *, deadline: Deadline, times: StageTimes) -> int:
+        """How many pixels an image will have, from its header alone.
+
+        Raises:
+            OcrError: as `read` would.
+        """
+
 
 class Readiness(Protocol):
     """Knows whether the models answer rightly; the canary does."""
@@ -76,11 +83,13 @@ class RequestLimits:
         max_body_bytes: largest body, as it is sent.
         timeout_s: the deadline of a request that does not ask for one.
         max_timeout_s: the longest deadline that a request may ask for.
+        body_timeout_s: the longest that its body may take to come, unless it comes fast.
     """
 
     max_body_bytes: int
     timeout_s: float
     max_timeout_s: float
+    body_timeout_s: float = 30.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,5 +101,5 @@ def own_triton(
 @pytest.fixture(scope="session")
 def gateway(triton: TritonProcess) -> Iterator[str]:
     """The URL of a gateway on the shared server. It reads its known picture once only, so as to count nothing else."""
-    with running_gateway(triton.grpc_address, OCR_CANARY_INTERVAL_S="3600") as url:
+    with running_gateway(triton.grpc_address, OCR_CANARY_INTERVAL_S="3600", OCR_MAX_REQUESTS="64") as url:
         yield url

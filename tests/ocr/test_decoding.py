@@ -8,7 +8,7 @@ from made_images import CORNERS, encode, png_header, quarters, with_orientation
 from PIL import Image
 
 from gateway.errors import ImageError, ImageTooLarge, OcrError, UnreadableImage, UnsupportedImage
-from gateway.ocr.decoding import DecodeLimits, decode_image
+from gateway.ocr.decoding import DecodeLimits, count_pixels, decode_image
 
 LIMITS = DecodeLimits()
 
@@ -259,6 +259,21 @@ class TestSeveralPictures:
         assert (corner_colors(decoded.image[..., ::-1]) == CORNERS).all()
         assert [warning.code for warning in decoded.warnings] == ["first_page_only"]
         assert "3 pictures" in decoded.warnings[0].detail
+
+
+class TestCountingPixels:
+    @pytest.mark.parametrize(("way", "options"), [(way, options) for way, (options, _) in WAYS.items()])
+    def test_it_counts_those_that_decoding_gives(self, way, options):
+        assert count_pixels(encode(quarters(), file_type(way), **options), LIMITS) == 32 * 48
+
+    @pytest.mark.parametrize(
+        ("data", "error"),
+        [(b"", UnsupportedImage), (b"BM", UnsupportedImage), (png_header(10_000, 10_000), ImageTooLarge)],
+    )
+    def test_it_refuses_what_decoding_would(self, data, error):
+        for function in (count_pixels, decode_image):
+            with pytest.raises(error):
+                function(data, LIMITS)
 
 
 @pytest.mark.parametrize("data", [b"", b"%PDF-1.7", b"GIF", b"BM", b"RIFF"])

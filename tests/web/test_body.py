@@ -5,7 +5,7 @@ from starlette.datastructures import Headers
 
 from gateway.deadline import Deadline
 from gateway.errors import BodyTimeout, BodyTooLarge, InvalidRequest
-from gateway.web.body import check_declared, read_all, read_chunks
+from gateway.web.body import FAST_BYTES_PER_S, check_declared, read_all, read_chunks
 from gateway.web.disconnect import ClientClosed
 
 GONE = {"type": "http.disconnect"}
@@ -64,6 +64,29 @@ async def test_a_body_that_trickles_without_a_pause_times_out():
         await read_all(read_chunks(receive, max_bytes=10, deadline=Deadline.after(0.01)))
 
 
+async def test_a_slow_body_has_less_time_than_its_request():
+    receive = receiving(chunk(b"x"))
+    with pytest.raises(BodyTimeout, match=r"within 0\.01 s"):
+        await read_all(read_chunks(receive, max_bytes=10, deadline=Deadline.after(60), slow_s=0.01))
+
+
+async def test_a_body_that_comes_fast_may_take_longer():
+    half = b"x" * (FAST_BYTES_PER_S // 2)
+    waiting = [chunk(half), chunk(b"", more=False)]
+
+    async def receive():
+        await asyncio.sleep(0.02)
+        return waiting.pop(0)
+
+    body = await read_all(read_chunks(receive, max_bytes=10**6, deadline=Deadline.after(60), slow_s=0.03))
+    assert body == half
+
+
+async def test_fast_or_not_a_body_ends_with_its_request():
+    with pytest.raises(BodyTimeout, match=r"within 0\.01 s"):
+        await read(chunk(b"x" * 9), timeout_s=0.01)
+
+
 async def test_a_client_that_leaves_in_the_middle_is_noticed():
     with pytest.raises(ClientClosed):
         await read(chunk(b"x"), GONE)
@@ -74,6 +97,14 @@ async def test_a_client_that_leaves_in_the_middle_is_noticed():
 )
 def test_a_body_within_the_limit_may_be_sent(headers):
     check_declared(Headers(headers), max_bytes=10)
+
+
+@pytest.mark.parametrize(
+    ("headers", "length"),
+    [({}, 0), ({"content-length": "7"}, 7), ({"transfer-encoding": "chunked"}, None)],
+)
+def test_the_declared_length_is_known_unless_the_body_comes_in_chunks(headers, length):
+    assert check_declared(Headers(headers), max_bytes=10) == length
 
 
 @pytest.mark.parametrize("length", ["11", "0011111111111", "1" * 5000])

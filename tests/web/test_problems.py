@@ -16,7 +16,8 @@ def subclasses(base):
 
 
 RAISED = sorted(subclasses(errors.OcrError) - ABSTRACT - NOT_OF_REQUESTS, key=lambda cls: cls.code)
-NOT_RAISED = {"not_found", "method_not_allowed", "internal"}
+NOT_RAISED = {"not_found", "method_not_allowed", "header_timeout", "header_too_large", "internal"}
+WAITING = (429, 503)
 
 
 def test_every_error_that_a_request_can_raise_is_in_the_table():
@@ -28,7 +29,7 @@ async def test_an_error_of_the_pipeline_becomes_its_problem(error):
     response = await post(FakePipeline(error("what happened")), content=b"x", headers={"x-request-id": "r1"})
     kind = PROBLEMS[error.code]
     problem = response.json()
-    waits = {"retry_after_ms": problem.get("retry_after_ms")} if kind.status == 503 else {}
+    waits = {"retry_after_ms": problem.get("retry_after_ms")} if kind.status in WAITING else {}
     assert response.status_code == kind.status
     assert response.headers["content-type"] == "application/problem+json"
     assert problem == {
@@ -52,7 +53,18 @@ async def test_a_503_says_when_to_come_back_with_a_jitter(error):
     assert response.headers["retry-after"] in ("1", "2")
 
 
-@pytest.mark.parametrize("error", [error for error in RAISED if PROBLEMS[error.code].status != 503])
+async def test_a_429_says_exactly_when_the_quota_allows_more():
+    response = await post(FakePipeline(errors.RateLimited("no", retry_after_s=7.25)), content=b"x")
+    assert response.json()["retry_after_ms"] == 7250
+    assert response.headers["retry-after"] == "8"
+
+
+async def test_a_401_says_how_to_authenticate():
+    response = await post(FakePipeline(errors.Unauthenticated("no")), content=b"x")
+    assert response.headers["www-authenticate"] == 'Bearer realm="ocr"'
+
+
+@pytest.mark.parametrize("error", [error for error in RAISED if PROBLEMS[error.code].status not in WAITING])
 async def test_other_problems_do_not_ask_to_wait(error):
     response = await post(FakePipeline(error("no")), content=b"x")
     assert "retry-after" not in response.headers

@@ -32,12 +32,17 @@ class FakePipeline:
         gate: if set, a reading waits for it.
         calls: data, options and deadline of each reading.
         cancelled: readings that were cancelled.
+        pixels: that each image is said to have.
     """
 
     outcome: Page | Exception = PAGE
     gate: asyncio.Event | asyncio.Barrier | None = None
     calls: list = field(default_factory=list)
     cancelled: int = 0
+    pixels: int = 1_000_000
+
+    async def count_pixels(self, data, *, deadline, times):
+        return self.pixels
 
     async def read(self, data, options, *, deadline, times):
         self.calls.append((data, options, deadline))
@@ -88,8 +93,8 @@ def services_with(pipeline=None, *, canary=None, models=lambda: MODELS, draining
     )
 
 
-def app_with(pipeline=None, **choices):
-    app = create_web(version="0.0.0")
+def app_with(pipeline=None, *, admission=None, **choices):
+    app = create_web(version="0.0.0", admission=admission)
     app.include_router(create_router(services_with(pipeline, **choices)))
     return app
 
