@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import NoReturn, Protocol
 
-from gateway.errors import OcrError
+from gateway.errors import InferenceTimeout, OcrError
 from triton_models.preconditions import PreconditionError
 from triton_models.server import TritonStartError
 
@@ -55,7 +55,8 @@ class RestartPolicy:
         first_pause_s: before the second restart within the window; doubled for each one more. The first has none.
         check_interval_s: between checks of a server that works.
         recheck_interval_s: between checks of one that has just failed one.
-        patience: checks in a row that a server fails until it is restarted.
+        errors: failed checks in a row until a server is restarted that answers with errors.
+        silences: the same of one that does not answer; the whole machine may be slow, and that passes.
     """
 
     most: int = 5
@@ -63,7 +64,8 @@ class RestartPolicy:
     first_pause_s: float = 0.5
     check_interval_s: float = 1.0
     recheck_interval_s: float = 0.25
-    patience: int = 3
+    errors: int = 2
+    silences: int = 3
 
 
 @dataclass(slots=True)
@@ -143,7 +145,7 @@ class Supervisor:
             await asyncio.wait((checking,))
 
     async def _lasting_trouble(self) -> str:
-        """Check until it has failed so many times in a row; why it failed last."""
+        """Check until it has failed too many times in a row; why it failed last."""
         policy, failures = self._policy, 0
         while True:
             await asyncio.sleep(policy.recheck_interval_s if failures else policy.check_interval_s)
@@ -151,7 +153,7 @@ class Supervisor:
                 await self._check()
             except OcrError as error:
                 failures += 1
-                if failures == policy.patience:
+                if failures >= (policy.silences if isinstance(error, InferenceTimeout) else policy.errors):
                     return error.detail
             else:
                 failures = 0

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from gateway.errors import BackendUnavailable, InferenceFailed
+from gateway.errors import BackendUnavailable, InferenceFailed, InferenceTimeout
 from gateway.supervision import GivenUpError, Progress, RestartHistory, RestartPolicy, Supervisor, start
 from triton_models.preconditions import PreconditionError
 from triton_models.server import TritonStartError
@@ -56,8 +56,8 @@ class Check:
             raise outcome
 
 
-def broken(times):
-    return [InferenceFailed(f"model: failed {time}") for time in range(1, times + 1)]
+ERROR = InferenceFailed("model: failed")
+SILENCE = InferenceTimeout("model: no sign of life")
 
 
 async def supervised(server, check, policy=QUICK, require_others=lambda: None):
@@ -89,8 +89,14 @@ def test_pauses_grow_with_the_restarts_of_the_last_time_until_there_are_too_many
 
 @pytest.mark.parametrize(
     "outcomes",
-    [[], [None], broken(2), [*broken(2), None, *broken(2), None, *broken(2)]],
-    ids=["not checked yet", "works", "fails twice", "fails now and then"],
+    [
+        [],
+        [None],
+        [ERROR],
+        [SILENCE, SILENCE],
+        [ERROR, None, ERROR, None, ERROR, None, SILENCE, SILENCE, None, SILENCE, SILENCE],
+    ],
+    ids=["not checked yet", "works", "answers an error", "does not answer twice", "fails now and then"],
 )
 async def test_a_server_that_works_or_has_failed_a_few_checks_is_left_alone(outcomes):
     server = FakeServer()
@@ -98,12 +104,17 @@ async def test_a_server_that_works_or_has_failed_a_few_checks_is_left_alone(outc
     assert server.calls == []
 
 
-async def test_a_server_that_fails_three_checks_in_a_row_is_restarted_by_force():
+@pytest.mark.parametrize(
+    "outcomes",
+    [[ERROR, ERROR], [SILENCE, SILENCE, SILENCE], [SILENCE, ERROR], [ERROR, SILENCE, SILENCE]],
+    ids=["two errors", "three times no answer", "an error after silence", "silence after an error"],
+)
+async def test_a_server_that_fails_too_many_checks_in_a_row_is_restarted_by_force(outcomes):
     server = FakeServer()
-    said = await supervised(server, Check(*broken(3), None))
+    said = await supervised(server, Check(*outcomes, None))
     assert server.calls == ["stop within 0 s", "start"]
     assert said == [
-        "triton does not work (model: failed 3); restarting it (restart 1 of at most 5)",
+        f"triton does not work ({outcomes[-1].detail}); restarting it (restart 1 of at most 5)",
         "triton is ready again after 0.0 s",
     ]
 

@@ -61,9 +61,8 @@ class Serving:
         prefixes = re.findall(r"shm-region-prefix-name=(\S+)", " ".join(self.processes().values()))
         return [path for prefix in prefixes for path in Path("/dev/shm").glob(prefix + "*")]
 
-    def read(self, data, **options):
-        url = f"http://127.0.0.1:{self.port}/v1/ocr"
-        return httpx.post(url, content=data, params=options, trust_env=False, timeout=60)
+    def read(self, data):
+        return httpx.post(f"http://127.0.0.1:{self.port}/v1/ocr", content=data, trust_env=False, timeout=60)
 
 
 def marked(mark):
