@@ -87,7 +87,10 @@ async def test_every_request_in_flight_answers_503_at_its_deadline_and_the_first
             after = await ask(client, 0, timeout_s=30)
     latest_ms = 1000 * max(answer.late_s for answer in answers)
     measured(f"hang: {len(answers)} requests in flight, the latest answer {latest_ms:.0f} ms after its deadline")
-    assert {answer.outcome for answer in answers} == {(503, "inference_timeout")}
+    outcomes = {answer.outcome for answer in answers}
+    assert (503, "inference_timeout") in outcomes
+    # While nothing is finished, admission lets fewer in.
+    assert outcomes <= {(503, "inference_timeout"), (503, "overloaded")}
     assert latest_ms <= 1000 * MOST_LATE_S
     assert after.status == 200
     assert after.body["pages"][0]["text"].splitlines() == lines_of_small_page(0)
