@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from gateway import metrics
 from gateway.arrays import Crop, Image, Quad
 from gateway.concurrency import CpuPool
 from gateway.deadline import Deadline
@@ -138,7 +137,6 @@ class _PageReading:
         for task, error in await self._make(self._first_tasks(), times):
             self._readings.pop(task.line, None)
             self._unread[task.line] = error
-            metrics.LINES_UNREAD.labels(error.code).inc()
 
     async def make_second_readings(self) -> None:
         """Read doubtful lines the other way up; if the page proves to be turned, read the others its way up too."""

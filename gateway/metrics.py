@@ -142,3 +142,9 @@ def count_page(lines: int, warnings: Iterable[str]) -> None:
     LINES.inc(lines)
     for code in warnings:
         WARNINGS.labels(code).inc()
+
+
+def count_unread(codes: Iterable[str]) -> None:
+    """Count lines that are given without text, with the codes of what kept them from being read."""
+    for code in codes:
+        LINES_UNREAD.labels(code).inc()

@@ -13,7 +13,7 @@ from gateway.errors import BackendUnavailable, DeadlineExceeded, InferenceTimeou
 from gateway.inference.backend import Backend
 from gateway.inference.detector import Detector
 from gateway.line_reader import LineReader, ReadLines
-from gateway.metrics import StageTimes
+from gateway.metrics import StageTimes, count_unread
 from gateway.ocr.decoding import DecodeLimits, count_pixels, decode_image
 from gateway.ocr.detection import prepare_detection
 from gateway.ocr.elements import Page, PageWarning, TextLine, TextRegion
@@ -105,6 +105,7 @@ class OcrPipeline:
         )
         with times.stage("recognize"):
             require_something_read(read)
+        count_unread(error.code for error in read.unread)
         lines = accepted_lines(found.regions, read.readings, options.recognition)
         warnings = (*found.warnings, *reading_warnings(len(found.regions) - len(lines), read))
         if options.detect and not read.unread and wants_whole_image((height, width), len(lines), options.recognition):

@@ -36,6 +36,10 @@ def summary(page):
     return texts, {warning.code: warning.detail for warning in page.warnings}
 
 
+def lines_unread(code="out_of_memory"):
+    return REGISTRY.get_sample_value("ocr_lines_unread_total", {"code": code}) or 0
+
+
 async def test_without_a_failure_nothing_is_said():
     page = await read(FakeModels(), picture(SHORT, LONG), recognition=PARTIAL)
     assert summary(page) == (["a", "b"], {})
@@ -51,7 +55,7 @@ async def test_a_page_is_refused_if_a_line_does_not_fit_into_memory():
     ("error", "code"), [(NO_MEMORY, "out_of_memory"), (InferenceFailed("the model failed"), "inference_failed")]
 )
 async def test_a_partial_page_has_the_other_lines_and_says_what_is_missing_where_and_why(error, code):
-    before = REGISTRY.get_sample_value("ocr_lines_unread_total", {"code": code}) or 0
+    before = lines_unread(code)
     page = await read(Failing(error), picture(SHORT, LONG), recognition=PARTIAL)
     assert summary(page) == (
         ["a", None],
@@ -59,13 +63,15 @@ async def test_a_partial_page_has_the_other_lines_and_says_what_is_missing_where
     )
     assert page.text == "a"
     np.testing.assert_allclose(page.lines[1].region.quad.mean(axis=0), (100, 110), atol=2)
-    assert REGISTRY.get_sample_value("ocr_lines_unread_total", {"code": code}) == before + 1
+    assert lines_unread(code) == before + 1
 
 
 async def test_a_partial_page_of_which_nothing_could_be_read_is_refused():
+    before = lines_unread()
     with pytest.raises(OutOfMemory) as raised:
         await read(Failing(), picture(LONG), recognition=PARTIAL)
     assert raised.value.stage == "recognize"
+    assert lines_unread() == before
 
 
 async def test_a_server_that_is_away_is_no_reason_for_a_partial_page():
@@ -80,8 +86,10 @@ async def test_a_line_with_an_unread_piece_is_unread():
 
 async def test_a_tall_line_that_could_not_be_read_lying_is_unread():
     """Its upright reading alone is most likely nonsense."""
+    before = lines_unread()
     texts, warnings = summary(await read(Failing(), picture(SHORT, TALL), recognition=PARTIAL))
     assert (texts, set(warnings)) == (["a", None], {"lines_unread"})
+    assert lines_unread() == before + 1
 
 
 async def test_a_line_keeps_its_first_reading_if_the_second_one_fails_which_is_said():

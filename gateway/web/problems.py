@@ -65,7 +65,9 @@ PROBLEMS: Mapping[str, ProblemKind] = {
     "overloaded": ProblemKind(503, "Too much to do", "Wait for Retry-After, then double the wait each time."),
     "inference_timeout": ProblemKind(503, "The model did not answer in time", "Wait for Retry-After and try again."),
     "backend_unavailable": ProblemKind(503, "The models are not ready", "Wait for Retry-After and try again."),
-    "out_of_memory": ProblemKind(503, "The model ran out of memory", "Wait for Retry-After and try again."),
+    "out_of_memory": ProblemKind(
+        503, "The model ran out of memory", "Wait for Retry-After; partial=true gives what fits."
+    ),
     "draining": ProblemKind(503, "The service is shutting down", "Try another instance at once."),
     "deadline_exceeded": ProblemKind(504, "The request's own timeout ran out", "Ask for a longer timeout."),
 }

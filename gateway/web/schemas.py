@@ -27,7 +27,7 @@ class LineOut(BaseModel):
         examples=["Invoice 2026-114"],
     )
     score: float | None = Field(
-        description="Mean probability of the characters, 0 to 1; null with recognize=false.", examples=[0.9873]
+        description="Mean probability of the characters, 0 to 1; null where text is.", examples=[0.9873]
     )
     detection_score: float = Field(description="Mean probability that there is text, 0 to 1.", examples=[0.9121])
     turned: int = Field(

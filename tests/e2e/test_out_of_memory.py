@@ -12,9 +12,9 @@ import httpx
 import pytest
 from gateways import assert_same_answer, connected, pipeline_on, running_gateway
 from rendered_pages import lines_of_words, page, png, receipt, small_page, wide_line
-from served_models import EDITED, HOME
+from served_models import EDITED, FEW_SHAPES, HOME, SHAPED
 from triton_metrics import samples_at, total_at, triton_requests
-from wrapped_backends import Wrapped
+from wrapped_backends import Watched
 
 from gateway.errors import OutOfMemory
 from gateway.inference.row_limits import TRIAL_INTERVAL_S
@@ -124,17 +124,15 @@ async def test_every_request_succeeds_with_the_same_text_when_half_a_chunk_fits(
     assert all(rows * bucket <= CHUNK_AREA / 48 / 2 for bucket, rows in limits.items())
 
 
-class Recording(Wrapped):
+class Recording(Watched):
     """Counts how often every row is sent."""
 
     def __init__(self, backend):
         super().__init__(backend)
         self.times_sent = Counter()
-        self.calls = 0
         self.failed = 0
 
     async def recognize(self, rows, *, timeout_s):
-        self.calls += 1
         self.times_sent.update(row.tobytes() for row in rows)
         try:
             return await super().recognize(rows, timeout_s=timeout_s)
@@ -143,13 +141,13 @@ class Recording(Wrapped):
             raise
 
 
-async def recorded(server):
-    """All pages read at once, each row counted."""
-    async with connected(server, EDITED) as backend:
+async def recorded(server, names=EDITED, pages=PAGES):
+    """The texts of pages that are read at once, with each row counted."""
+    async with connected(server, names) as backend:
         recording = Recording(backend)
         async with pipeline_on(recording) as read:
-            pages = await asyncio.gather(*(read(data) for data in PAGES))
-    return [page.text for page in pages], recording
+            answers = await asyncio.gather(*(read(data) for data in pages))
+    return [answer.text for answer in answers], recording
 
 
 @pytest.mark.parametrize("share", [2, 4, 8])
@@ -170,7 +168,7 @@ def most_times_sent(made, needed):
 def comparison(made, needed):
     mean = made.times_sent.total() / needed.times_sent.total()
     return (
-        f"{made.calls} calls instead of {needed.calls}, {made.failed} ran out of memory; "
+        f"{len(made.chunks)} calls instead of {len(needed.chunks)}, {made.failed} ran out of memory; "
         f"a row is sent {mean:.2f} times in the mean, {most_times_sent(made, needed):g} times at most"
     )
 
@@ -206,6 +204,27 @@ async def test_detection_is_not_cut_down(server, models, gateway):
         refused = await ask(client, PAGES[-1], partial=True)
     assert (refused.status_code, refused.json()["code"], refused.json()["stage"]) == (503, "out_of_memory", "detect")
     assert triton_requests(server, DETECTION) == before + 1
+
+
+async def test_with_one_model_per_shape_the_next_smaller_row_count_is_taken(
+    triton_runtime, repositories, tmp_path, measured
+):
+    repository = DrillRepository(repositories[SHAPED], tmp_path / "models")
+    small = [png(small_page(number)) for number in range(6)]
+    with TritonProcess(
+        with_faulty_backend(triton_runtime, tmp_path / "backends"),
+        repository.root,
+        log_file=tmp_path / "triton.log",
+        ports=Ports.free(),
+    ) as process:
+        texts, needed = await recorded(process, SHAPED, small)
+        for bucket in FEW_SHAPES.buckets:
+            repository.spoil(f"{SHAPED.recognition}_w{bucket}_r8", memory_bytes=1)
+        short_texts, made = await recorded(process, SHAPED, small)
+    measured(f"one model per shape, and those of 8 rows do not fit: {comparison(made, needed)}")
+    assert short_texts == texts
+    assert 0 < made.failed <= CALLS_IN_FLIGHT * len(FEW_SHAPES.buckets)
+    assert {rows for rows, *_ in made.chunks} == {1, 8}
 
 
 @pytest.fixture
