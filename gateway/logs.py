@@ -1,8 +1,9 @@
 """Logs of the whole process: one JSON object or one text line each, with the id of the request it belongs to.
 
 Loggers only put their records into a bounded queue; a thread formats and writes them. So whoever reads our output and
-stops reading it can't stop the event loop. What does not fit is dropped, and the next line that fits says how much. A
-warning or an error that repeats is written ten times a second at most; lines about requests (level info) always are.
+stops reading it can't stop the event loop. What does not fit is dropped, what can't be written because the disk is full
+is lost, and the next line says how much. A warning or an error that repeats is written ten times a second at most;
+lines about requests (level info) always are.
 """
 
 import logging
@@ -100,6 +101,35 @@ class QueueOrDrop(QueueHandler):
             self._dropped += 1
 
 
+class WriteOrCount(logging.StreamHandler[TextIO]):
+    """Writes lines. The first one after some that could not be written, because the disk was full, says how many."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        self._unwritten = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write the record, or count it."""
+        unwritten = self._unwritten
+        if unwritten:
+            record.__dict__["unwritten_before"] = unwritten
+        super().emit(record)
+        if self._unwritten == unwritten:
+            self._unwritten = 0
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, apart from what may have been written of one that failed."""
+        line = super().format(record)
+        return f"\n{line}" if self._unwritten else line
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the name that logging gave it
+        """Count the record if the stream is at fault: nothing could be written about it either."""
+        if isinstance(sys.exception(), OSError):
+            self._unwritten += 1
+        else:
+            super().handleError(record)
+
+
 def _queue_handler(queue: "Queue[logging.LogRecord | None]") -> logging.Handler:
     handler = QueueOrDrop(queue)
     handler.addFilter(HoldBackRepeats())
@@ -107,7 +137,7 @@ def _queue_handler(queue: "Queue[logging.LogRecord | None]") -> logging.Handler:
 
 
 def _writer(stream: TextIO, log_format: LogFormat) -> logging.Handler:
-    handler = logging.StreamHandler(stream)
+    handler = WriteOrCount(stream)
     handler.setFormatter(_json_formatter() if log_format == "json" else _text_formatter())
     return handler
 

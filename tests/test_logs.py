@@ -1,3 +1,4 @@
+import errno
 import io
 import json
 import logging
@@ -8,7 +9,7 @@ import warnings
 import pytest
 from asgi_correlation_id import correlation_id
 
-from gateway.logs import HoldBackRepeats, QueueOrDrop, logging_to
+from gateway.logs import HoldBackRepeats, QueueOrDrop, WriteOrCount, logging_to
 
 logger = logging.getLogger("gateway.somewhere")
 
@@ -131,6 +132,26 @@ def test_lines_that_do_not_fit_are_dropped_and_the_next_one_says_how_many():
     handler.handle(record("next"))
     assert "dropped_before" not in vars(kept)
     assert vars(lines.get())["dropped_before"] == 2
+
+
+def test_lines_that_a_full_disk_took_are_counted_and_the_next_one_stands_apart():
+    class Disk(io.StringIO):
+        full = False
+
+        def write(self, text):
+            if self.full:
+                super().write(text[:5])
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return super().write(text)
+
+    stream = Disk()
+    handler = WriteOrCount(stream)
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    lines = [record(message) for message in ("before", "lost-1", "lost-2", "after", "later")]
+    for line, stream.full in zip(lines, (False, True, True, False, False), strict=True):
+        handler.handle(line)
+    assert stream.getvalue() == "before\nlost-\nlost\nafter\nlater\n"
+    assert [vars(line).get("unwritten_before") for line in lines] == [None, None, 1, 2, None]
 
 
 def test_a_warning_that_repeats_is_written_ten_times_a_second():
