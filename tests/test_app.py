@@ -52,7 +52,7 @@ async def test_the_models_are_named(models):
 
 async def test_the_service_reads_the_known_picture_and_is_not_ready_while_it_reads_something_else(models):
     async with client_of(models) as client:
-        while "not been read yet" in (answer := await client.get("/readyz")).text:
+        while "not been read yet" in (answer := await client.get("/readyz")).text:  # noqa: ASYNC110 - as a probe does
             await asyncio.sleep(0.01)
     assert answer.status_code == 503
     assert "the known picture was read as" in answer.json()["detail"]
