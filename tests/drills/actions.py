@@ -10,7 +10,7 @@ import httpx
 import psutil
 
 from tests.drills.errors import DrillError
-from tests.drills.processes import read_samples, send_signal, wait_until
+from tests.drills.processes import read_log, read_samples, send_signal, wait_until
 from tests.drills.proxy import WIRE, Behaviour
 from tests.drills.repositories import RECOGNITION
 from tests.drills.stand import Node, Stand
@@ -21,6 +21,7 @@ Action = Callable[[Stand], Awaitable[None]]
 STUB = "triton_python_backend_stub"
 TRAFFIC_TIMEOUT_S = 30.0
 RESTART_TIMEOUT_S = 60.0
+SAID_TIMEOUT_S = 10.0
 CALM_BEFORE_S = 1.0
 """Whatever a fault is done to is older than this."""
 TRAFFIC = 3
@@ -206,7 +207,7 @@ async def fill_disk(stand: Stand) -> None:
 
 
 async def free_disk(stand: Stand) -> None:
-    """Let files grow again.
+    """Let files grow again, and note how long it takes until the log says what is missing.
 
     Raises:
         DrillError: the log has grown meanwhile.
@@ -214,3 +215,11 @@ async def free_disk(stand: Stand) -> None:
     if stand.gateway.life.log_file.stat().st_size != stand.noted["log_bytes"]:
         raise DrillError("the log grew although the disk was full")
     stand.gateway.limit_file_size(1 << 30)
+    freed_at = time.monotonic()
+
+    async def is_said() -> bool:
+        return any("unwritten_before" in line for line in read_log(stand.gateway.life.log_file))
+
+    with suppress(DrillError):  # the limit says so
+        await wait_until(is_said, SAID_TIMEOUT_S, "the log does not say what is missing")
+        stand.noted["said_s"] = time.monotonic() - freed_at

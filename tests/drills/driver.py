@@ -114,11 +114,13 @@ async def ask(
 
 
 def answered(asked: Exchange, response: httpx.Response) -> Exchange:
-    """The exchange with what the answer says. Whatever is no JSON is the proxy's own."""
+    """The exchange with what the answer says. The proxy's own problems don't name the path; or they are pages."""
     try:
         body = response.json()
     except ValueError:
-        return replace(asked, ending=Ending.PROXY, status=response.status_code, code=f"http_{response.status_code}")
+        body = {"code": f"http_{response.status_code}", "instance": ""}
+    if body.get("instance") == "":
+        return replace(asked, ending=Ending.PROXY, status=response.status_code, code=body["code"])
     text = "\n".join(page["text"] for page in body["pages"]) if response.status_code == OK else None
     return replace(
         asked,

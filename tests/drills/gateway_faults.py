@@ -65,7 +65,11 @@ GATEWAY_FAULTS: Mapping[str, Fault] = MappingProxyType(
             "no file of the gateway can grow, its log included",
             actions.fill_disk,
             actions.free_disk,
-            limits=(*ALWAYS, nothing_failed("M9")),
+            limits=(
+                *ALWAYS,
+                nothing_failed("M9"),
+                Limit("M9", "from room on the disk to the line that says what is missing", noted("said_s"), 2.0),
+            ),
         ),
         "pair-killed": Fault(
             "the Triton of `ocr-gateway serve` is killed, and left to its supervisor",

@@ -3,7 +3,7 @@
 Pure. A finding is something that nobody can explain; the number of findings must be nought, whatever the fault:
 
 1. every id was answered exactly once, by the gateway that logged it, or ended in a way that the drill itself caused;
-2. in every gateway process each id that was accepted has exactly one line that says how it ended;
+2. every gateway process says of each id once how it ended, took or refused each, and holds nothing in the end;
 3. only a request that was under way while the drill broke something may end without an answer of a gateway;
 4. the gateway's counters say the same as its log;
 5. every page that was answered has the text that it has without a fault;
@@ -72,21 +72,36 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
+class Admission:
+    """What the admission of a gateway has counted.
+
+    Attributes:
+        taken: requests that got a slot.
+        refused: requests that got none, or lost it again.
+        held: slots in use when nothing was under way any more.
+    """
+
+    taken: int
+    refused: int
+    held: int
+
+
+@dataclass(frozen=True, slots=True)
 class Account:
     """What one gateway process wrote down about requests for pages.
 
     Attributes:
         name: of the process.
         ended: (id, status) of each line about a request that has ended, in order.
-        accepted: ids of the lines about admission; None if the log has none.
         counted: `ocr_http_requests_total` by status; None if the process ended before it could be asked.
+        admission: see there; None likewise.
         complete: whether the log can be believed to be whole; not if the disk was full or the process was killed.
     """
 
     name: str
     ended: tuple[tuple[str, int], ...]
-    accepted: tuple[str, ...] | None = None
     counted: Mapping[int, int] | None = None
+    admission: Admission | None = None
     complete: bool = True
 
 
@@ -218,14 +233,14 @@ class Ledger:
             yield f"logged the end of these more than once: {_some(doubles)}"
         if strangers := ids.keys() - {exchange.request_id for exchange in self.exchanges}:
             yield f"logged requests that were not sent: {_some(sorted(strangers))}"
-        if account.accepted is not None and account.complete:
-            yield from _doubts_of_admission(Counter(account.accepted), ids)
         if account.counted is not None and account.complete:
             logged = Counter(status for _, status in account.ended)
             if logged != Counter(account.counted):
                 yield f"counted {dict(account.counted)}, logged {dict(logged)}"
         if account.counted is not None and not account.complete and len(self.accounts) == 1:
             yield from self._doubts_of_count(Counter(account.counted))
+        if account.counted is not None and account.admission is not None:
+            yield from _doubts_of_admission(account.admission, Counter(account.counted))
 
     def _doubts_of_count(self, counted: Counter[int]) -> Iterator[str]:
         """Where the log is not whole the counters of the only gateway are compared with what clients got."""
@@ -236,11 +251,12 @@ class Ledger:
             yield f"counted {counted.total()} requests, {len(self.exchanges)} were sent"
 
 
-def _doubts_of_admission(accepted: Counter[str], ended: Counter[str]) -> Iterator[str]:
-    if open_ends := accepted - ended:
-        yield f"accepted but never ended: {_some(sorted(open_ends))}"
-    if unopened := ended - accepted:
-        yield f"ended but never accepted: {_some(sorted(unopened))}"
+def _doubts_of_admission(admission: Admission, counted: Counter[int]) -> Iterator[str]:
+    """A request that was taken may still be refused, when its size is known."""
+    if not counted[OK] <= admission.taken <= counted.total() <= admission.taken + admission.refused:
+        yield f"took {admission.taken} and refused {admission.refused}, but counted {dict(counted)}"
+    if admission.held:
+        yield f"holds {admission.held} slots for nobody"
 
 
 def _some(ids: Sequence[str]) -> str:

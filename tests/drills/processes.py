@@ -24,7 +24,7 @@ from prometheus_client.samples import Sample
 
 from gateway.settings import PREFIX
 from tests.drills.errors import DrillError
-from tests.drills.ledger import Account
+from tests.drills.ledger import Account, Admission
 from triton_models.processes import die_with_parent
 from triton_models.server import LOOPBACK, Ports
 
@@ -33,6 +33,7 @@ STOP_TIMEOUT_S = 40.0
 POLL_INTERVAL_S = 0.05
 PROBES = frozenset(("/livez", "/readyz", "/metrics"))
 REQUESTS, IN_FLIGHT = "ocr_http_requests_total", "ocr_http_requests_in_flight"
+ADMISSION = ("ocr_admission_admitted_total", "ocr_admission_refused_total", "ocr_admission_slots_in_use")
 
 
 def send_signal(pid: int, number: int) -> None:
@@ -49,7 +50,7 @@ class Life:
         name: of the process.
         process: see there.
         log_file: what it printed.
-        counted: its counters, once they have been read.
+        counted, admission: its counters, once they have been read.
         cut_short: it was killed, or its disk was full: its log may lack lines.
     """
 
@@ -57,13 +58,14 @@ class Life:
     process: subprocess.Popen[bytes]
     log_file: Path
     counted: Mapping[int, int] | None = None
+    admission: Admission | None = None
     cut_short: bool = False
 
     def account(self) -> Account:
         """What it wrote down."""
         lines = list(request_lines(read_log(self.log_file)))
         ended = tuple((str(line["request_id"]), int(line["status"])) for line in lines)
-        return Account(self.name, ended, counted=self.counted, complete=not self.cut_short)
+        return Account(self.name, ended, counted=self.counted, admission=self.admission, complete=not self.cut_short)
 
 
 class Gateway:
@@ -152,6 +154,7 @@ class Gateway:
         if self.life.process.poll() is None:
             await wait_until(self._is_idle, STOP_TIMEOUT_S, f"{self.life.name} is still at work")
             self.life.counted = dict(await self._count())
+            self.life.admission = Admission(*[await self._total(name) for name in ADMISSION])
 
     async def stop(self) -> int | None:
         """End the latest process soon, then by force; its exit code, or None if force was needed."""
@@ -176,6 +179,9 @@ class Gateway:
             if sample.labels["route"] not in PROBES:
                 counted[int(sample.labels["status"])] += int(sample.value)
         return counted
+
+    async def _total(self, name: str) -> int:
+        return sum(int(sample.value) for sample in await self.samples(name))
 
     async def samples(self, name: str) -> list[Sample]:
         """The metric of this name, with all of its labels."""

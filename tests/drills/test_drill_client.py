@@ -38,17 +38,24 @@ PAGES = {"pages": [{"text": "one"}], "request_id": "id-1"}
     [
         (json_answer(200, PAGES), Ending.ANSWERED, 200, None, "one"),
         (
-            json_answer(503, {"code": "overloaded", "request_id": "id-1"}),
+            json_answer(503, {"code": "overloaded", "instance": "/v1/ocr", "request_id": "id-1"}),
             Ending.ANSWERED,
             503,
             "overloaded",
+            None,
+        ),
+        (
+            json_answer(503, {"code": "backend_unavailable", "instance": "", "request_id": "id-1"}),
+            Ending.PROXY,
+            503,
+            "backend_unavailable",
             None,
         ),
         (lambda _: httpx.Response(502, text="<html>"), Ending.PROXY, 502, "http_502", None),
         (broken, Ending.LOST, None, "ReadError", None),
         (never, Ending.SILENT, None, None, None),
     ],
-    ids=["page", "problem", "proxy", "reset", "silence"],
+    ids=["page", "problem", "proxy", "proxy's page", "reset", "silence"],
 )
 async def test_every_way_to_end_has_its_name(
     answer: Answer, ending: Ending, status: int | None, code: str | None, text: str | None

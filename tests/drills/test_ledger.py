@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.drills.ledger import Account, Ending, Exchange, Excuses, Finding, Ledger, Span
+from tests.drills.ledger import Account, Admission, Ending, Exchange, Excuses, Finding, Ledger, Span
 
 TEXTS = {"page": "the text"}
 FAULT_AT = 10.0
@@ -37,7 +37,8 @@ def findings(exchanges: list[Exchange], *accounts: Account, excuses: Excuses = E
         ([replace(LOST, ending=Ending.PROXY, status=502)], [account(("c", 499))]),
         ([LEFT], [account()]),
         ([LEFT], [account(("d", 499))]),
-        ([GOOD], [account(("a", 200), accepted=("a",), counted={200: 1})]),
+        ([GOOD], [account(("a", 200), counted={200: 1}, admission=Admission(1, 0, 0))]),
+        ([REFUSED], [account(("b", 503), counted={503: 1}, admission=Admission(1, 1, 0))]),
         # A frozen gateway finds the request only after the proxy has got its answer from another one.
         ([replace(GOOD, ended_at=10.5)], [account(("a", 499)), replace(account(("a", 200)), name="other")]),
         # A killed one can't be asked, and what it had not written yet is lost.
@@ -54,7 +55,8 @@ def findings(exchanges: list[Exchange], *accounts: Account, excuses: Excuses = E
         "answered by the proxy",
         "left before it was read",
         "left",
-        "accepted and counted",
+        "taken and counted",
+        "taken, then refused",
         "found too late",
         "killed",
         "disk full",
@@ -109,14 +111,15 @@ def test_a_second_line_from_another_process_is_one_unless_it_was_cut() -> None:
     ("fields", "reason"),
     [
         ({"ended": (("a", 200), ("x", 200))}, "logged requests that were not sent: x"),
-        ({"accepted": ()}, "ended but never accepted: a"),
-        ({"accepted": ("a", "b")}, "accepted but never ended: b"),
+        ({"counted": {200: 1}, "admission": Admission(0, 1, 0)}, "took 0 and refused 1, but counted {200: 1}"),
+        ({"counted": {200: 1}, "admission": Admission(2, 0, 0)}, "took 2 and refused 0, but counted {200: 1}"),
+        ({"counted": {200: 1}, "admission": Admission(1, 0, 1)}, "holds 1 slots for nobody"),
         ({"counted": {200: 2}}, "counted {200: 2}, logged {200: 1}"),
         ({"counted": {503: 1}}, "counted {503: 1}, logged {200: 1}"),
         ({"counted": {200: 0}, "complete": False}, "counted {200: 0}, clients got {200: 1}"),
         ({"counted": {200: 2}, "complete": False}, "counted 2 requests, 1 were sent"),
     ],
-    ids=["stranger", "not accepted", "not ended", "one too many", "other status", "too few", "too many"],
+    ids=["stranger", "not taken", "not ended", "held", "one too many", "other status", "too few", "too many"],
 )
 def test_an_account_that_contradicts_itself_is_one(fields: dict[str, object], reason: str) -> None:
     assert findings([GOOD], account(("a", 200), **fields)) == [Finding("gateway", reason)]
