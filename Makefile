@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help serve test check format e2e accuracy drills drills-short rollout lock clean
+.PHONY: help serve test check format e2e accuracy drills drills-short overload rollout lock clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -37,6 +37,9 @@ drills: $(STAMP) ## break a real Triton and real gateways under load; writes doc
 
 drills-short: $(STAMP) ## a few of the drills, once each (three minutes)
 	@$(BIN)/python -m tests.drills --short
+
+overload: $(STAMP) ## ask two to ten times more than can be answered; writes into docs/overload.md (ten minutes)
+	@$(BIN)/python -m loadtest.overload $(ARGS)
 
 rollout: $(STAMP) ## replace gateways, Tritons and a model under load; writes into docs/overload.md (ten minutes)
 	@$(BIN)/python -m loadtest.rollout $(ARGS)

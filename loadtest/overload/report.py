@@ -1,0 +1,55 @@
+"""Results as JSON for programs and as Markdown for people. Pure."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+
+from loadtest.overload.goals import Judgement, milliseconds
+from loadtest.overload.results import MEGABYTE, StandResult
+
+CHART = "overload.svg"
+HEAD = (
+    "| | load | offered/s | pages in time/s | of the peak | p99 of pages | p99 of refusals | unanswered | memory, most "
+    "| grown by | client late, p99 |"
+)
+
+
+def json_report(results: Sequence[StandResult], judgements: Mapping[str, Sequence[Judgement]]) -> str:
+    """Everything but the single requests."""
+    goals = {stand: [asdict(judgement) for judgement in every] for stand, every in judgements.items()}
+    return json.dumps({"stands": [asdict(result) for result in results], "goals": goals}, indent=2) + "\n"
+
+
+def markdown(results: Sequence[StandResult], judgements: Mapping[str, Sequence[Judgement]], circumstances: str) -> str:
+    """The report."""
+    peaks = ", ".join(f"{result.peak:.0f} {result.name}" for result in results)
+    parts = [
+        circumstances,
+        f"The peak, in pages a second: {peaks}.",
+        f"![goodput]({CHART})",
+        "\n".join([HEAD, "|---|---|" + "--:|" * (HEAD.count("|") - 3), *phase_rows(results)]),
+        "\n".join(goal_rows(judgements)),
+    ]
+    return "\n\n".join(parts)
+
+
+def phase_rows(results: Sequence[StandResult]) -> Iterator[str]:
+    """A row for each stream of each phase."""
+    for result in results:
+        for phase, measured in result.phases.items():
+            memory = f"{measured.memory[1] / MEGABYTE:.0f} MB | {measured.growth_bytes / MEGABYTE:.0f} MB"
+            for one in measured.streams.values():
+                load = phase if len(measured.streams) == 1 else f"{phase}: {one.name}"
+                figures = (
+                    f"{one.offered:.0f} | {one.goodput:.1f} | {one.goodput / result.peak:.0%} | "
+                    f"{milliseconds(one.accepted_p99_s)} | {milliseconds(one.refused_p99_s)} | {one.unanswered}"
+                )
+                yield f"| {result.name} | {load} | {figures} | {memory} | {milliseconds(one.late_p99_s)} |"
+
+
+def goal_rows(judgements: Mapping[str, Sequence[Judgement]]) -> Iterator[str]:
+    """A row for each goal of each stand."""
+    yield "| goal | | promise | measured | |\n|---|---|---|---|---|"
+    for stand, every in judgements.items():
+        for one in every:
+            yield f"| {one.goal} | {stand} | {one.promise} | {one.measured} | {'met' if one.met else '**missed**'} |"

@@ -1,0 +1,127 @@
+"""Figures of phases and jumps, drawn from replies and samples. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from loadtest.overload.reply import NO_ANSWER, Reply, quantile
+
+MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class StreamResult:
+    """What clients saw of one stream in one phase.
+
+    Attributes:
+        name: of the stream.
+        offered: requests per second, those that were sent again included.
+        sent: how many.
+        good: pages within the deadline.
+        goodput: of them per second.
+        refused: answers that are no page.
+        unanswered: requests without an answer.
+        twice: requests with more than one.
+        rude: refusals without Retry-After.
+        open: refusals that leave the connection open.
+        accepted_p99_s, refused_p99_s: how long these answers took; None if there are none.
+        late_p99_s: by how much the client itself was late.
+    """
+
+    name: str
+    offered: float
+    sent: int
+    good: int
+    goodput: float
+    refused: int
+    unanswered: int
+    twice: int
+    rude: int
+    open: int
+    accepted_p99_s: float | None
+    refused_p99_s: float | None
+    late_p99_s: float | None
+
+    @property
+    def share_good(self) -> float:
+        """Of all requests, those that got a page in time."""
+        return self.good / self.sent if self.sent else 0.0
+
+    @classmethod
+    def of(cls, name: str, replies: Sequence[Reply], seconds: float, deadline_s: float) -> Self:
+        """The figures of the replies that belong to this stream."""
+        own = [reply for reply in replies if reply.stream == name]
+        refusals = [reply for reply in own if reply.refused]
+        good = sum(reply.good(deadline_s) for reply in own)
+        return cls(
+            name=name,
+            offered=len(own) / seconds,
+            sent=len(own),
+            good=good,
+            goodput=good / seconds,
+            refused=len(refusals),
+            unanswered=sum(reply.answer.status == NO_ANSWER for reply in own),
+            twice=sum(reply.answer.surplus > 0 for reply in own),
+            rude=sum(not reply.answer.retry_after for reply in refusals),
+            open=sum(not reply.answer.closes for reply in refusals),
+            accepted_p99_s=quantile((reply.took_s for reply in own if reply.accepted), 0.99),
+            refused_p99_s=quantile((reply.took_s for reply in refusals), 0.99),
+            late_p99_s=quantile((reply.late_s for reply in own), 0.99),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseResult:
+    """One phase.
+
+    Attributes:
+        streams: by name.
+        memory: resident bytes of the gateway at the beginning and at most.
+        pixels: most that were under way, as far as they were seen.
+    """
+
+    streams: Mapping[str, StreamResult]
+    memory: tuple[int, int]
+    pixels: int
+
+    @property
+    def growth_bytes(self) -> int:
+        """By how much the memory grew at worst."""
+        return self.memory[1] - self.memory[0]
+
+
+@dataclass(frozen=True, slots=True)
+class JumpResult:
+    """What happened when a flood was over.
+
+    Attributes:
+        calm: goodput before it.
+        recovered_s: from the end of the flood to a second with 95 % of that; None if there was none.
+        goodput: of every half second from the beginning, pages per second.
+        flood: from when to when, seconds from the beginning.
+    """
+
+    calm: float
+    recovered_s: float | None
+    goodput: tuple[float, ...]
+    flood: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class StandResult:
+    """One arrangement.
+
+    Attributes:
+        name: of the stand.
+        peak: pages per second in the best of the closed loops.
+        phases, jumps: by name.
+    """
+
+    name: str
+    peak: float
+    phases: Mapping[str, PhaseResult]
+    jumps: Mapping[str, JumpResult]
+
+    def stream(self, phase: str, stream: str) -> StreamResult:
+        """One stream of one phase."""
+        return self.phases[phase].streams[stream]

@@ -1,0 +1,174 @@
+"""The processes: a gateway on cores of its own, and nginx as `deploy/nginx` configures it."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from loadtest.accuracy.circumstances import ROOT
+from loadtest.overload.errors import OverloadError
+from tests.drills.errors import DrillError
+from tests.drills.nginx import nginx_is_here
+from tests.drills.processes import is_success, wait_until, without_settings
+from triton_models.processes import die_with_parent
+from triton_models.server import LOOPBACK, Ports
+
+CALL_S = 0.01
+DEADLINE_S = 1.0
+START_TIMEOUT_S = 30.0
+STOP_TIMEOUT_S = 40.0
+NGINX_FOLDER = ROOT / "deploy" / "nginx"
+BOTH_GATEWAYS, ONE_GATEWAY = "limit_conn all 128", "limit_conn all 64"
+"""The outer cap is made for two gateways; here is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cores:
+    """Who runs where.
+
+    Attributes:
+        gateway: one core, as a gateway process can't use many more.
+        others: client and nginx.
+    """
+
+    gateway: frozenset[int]
+    others: frozenset[int]
+
+    @classmethod
+    def of(cls, available: Sequence[int]) -> Self:
+        """The last core for the gateway, the rest for the others; one core is for all.
+
+        Raises:
+            OverloadError: there is but one: nothing would be measured but the client.
+        """
+        if len(available) < 2:
+            raise OverloadError("two cores are needed: one for the gateway, one for those who ask")
+        return cls(frozenset(sorted(available)[-1:]), frozenset(sorted(available)[:-1]))
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """A gateway, directly or behind nginx.
+
+    Attributes:
+        name: in results.
+        port: where clients ask.
+        gateway_port: where the gateway itself does.
+        gateway_pid: its process.
+    """
+
+    name: str
+    port: int
+    gateway_port: int
+    gateway_pid: int
+
+
+@asynccontextmanager
+async def gateway_alone(folder: Path, cores: Cores) -> AsyncIterator[Stand]:
+    """A gateway that is ready; its log stays in the folder."""
+    port = Ports.free().http
+    settings = {"OCR_PORT": str(port), "OCR_TIMEOUT_S": str(DEADLINE_S), "OCR_DRAIN_DELAY_S": "0"}
+    module = "loadtest.overload.fixed_gateway"
+    command = [sys.executable, "-m", module, ",".join(map(str, sorted(cores.gateway))), str(CALL_S)]
+    with running(command, folder / f"gateway-{port}.log", without_settings(os.environ) | settings) as process:
+        await ready(f"http://{LOOPBACK}:{port}/readyz", process)
+        yield Stand("alone", port, port, process.pid)
+
+
+@asynccontextmanager
+async def gateway_behind_nginx(folder: Path, cores: Cores) -> AsyncIterator[Stand]:
+    """The same with nginx in front, which runs where this process does."""
+    async with gateway_alone(folder, cores) as alone:
+        port = Ports.free().http
+        home = configure_nginx(folder / f"nginx-{port}", port, alone.port)
+        executable = shutil.which("nginx")
+        assert executable is not None, "not installed"
+        command = [executable, "-p", str(home), "-c", str(home / "nginx.conf")]
+        with running([*command, "-g", f"daemon off; pid {home}/nginx.pid;"], home / "stderr.log") as process:
+            await ready(f"http://{LOOPBACK}:{port}/livez", process)
+            yield Stand("behind nginx", port, alone.port, alone.gateway_pid)
+
+
+STANDS = {"alone": gateway_alone, "nginx": gateway_behind_nginx}
+
+
+def possible(names: Sequence[str]) -> list[str]:
+    """Those that this machine can build."""
+    return [name for name in names if name != "nginx" or (nginx_is_here() and NGINX_FOLDER.is_dir())]
+
+
+def configure_nginx(home: Path, port: int, gateway_port: int) -> Path:
+    """A copy of the configuration in `deploy`, with the addresses and folders of this run; everything else as it is."""
+    shutil.copytree(NGINX_FOLDER, home)
+    edit(home / "nginx.conf", {"/var/log/nginx": str(home), BOTH_GATEWAYS: ONE_GATEWAY})
+    folders = "".join(
+        f"{kind}_temp_path {home}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    edit(
+        home / "gateways.conf",
+        {
+            f"{LOOPBACK}:8081": f"{LOOPBACK}:{gateway_port}",
+            f"server {LOOPBACK}:8082": f"# server {LOOPBACK}:8082",
+            "upstream": f"{folders}upstream",
+        },
+    )
+    (home / "listen.conf").write_text(f"listen {LOOPBACK}:{port} default_server;\nserver_name ocr;\n", encoding="utf-8")
+    return home
+
+
+def edit(path: Path, replaced: dict[str, str]) -> None:
+    """Replace texts in a file.
+
+    Raises:
+        OverloadError: one is not there; the configuration has changed.
+    """
+    text = path.read_text(encoding="utf-8")
+    for old, new in replaced.items():
+        if old not in text:
+            raise OverloadError(f"{path.name} in {NGINX_FOLDER} has no {old!r} any more")
+        text = text.replace(old, new)
+    path.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def running(
+    command: Sequence[str], log_file: Path, environment: dict[str, str] | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that is ended, in an orderly way if it can be, with the block; on the main thread."""
+    with log_file.open("wb") as log:
+        process = subprocess.Popen(
+            die_with_parent(list(command)), env=environment, stdout=log, stderr=log, start_new_session=True
+        )
+    try:
+        yield process
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+async def ready(url: str, process: subprocess.Popen[bytes]) -> None:
+    """Wait until the address answers 200.
+
+    Raises:
+        OverloadError: the process ended, or it took too long.
+    """
+
+    async def is_ready() -> bool:
+        if process.poll() is not None:
+            raise OverloadError(f"{process.args!r} ended with exit code {process.returncode}")
+        return await is_success(url)
+
+    try:
+        await wait_until(is_ready, START_TIMEOUT_S, f"{url} does not answer")
+    except DrillError as error:
+        raise OverloadError(str(error)) from error

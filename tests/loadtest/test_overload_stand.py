@@ -1,0 +1,77 @@
+"""The overload's processes: who runs where, nginx's configuration, and a short flood of a real gateway."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gateway.canary import KNOWN_PICTURE
+from loadtest.overload.campaign import find_peak
+from loadtest.overload.client import Client
+from loadtest.overload.errors import OverloadError
+from loadtest.overload.goals import ALONE
+from loadtest.overload.load import Stream, offer
+from loadtest.overload.phases import Requests
+from loadtest.overload.reply import NO_ANSWER
+from loadtest.overload.stand import NGINX_FOLDER, STANDS, Cores, configure_nginx, edit, possible
+from triton_models.server import LOOPBACK
+
+needs_nginx_files = pytest.mark.skipif(not NGINX_FOLDER.is_dir(), reason="deploy/nginx is not here")
+
+
+@pytest.mark.parametrize("available", [[], [3]])
+def test_one_core_is_not_enough(available: list[int]) -> None:
+    with pytest.raises(OverloadError, match="two cores"):
+        Cores.of(available)
+
+
+def test_the_gateway_has_a_core_of_its_own() -> None:
+    assert Cores.of([0, 1, 5]) == Cores(frozenset({5}), frozenset({0, 1}))
+
+
+@needs_nginx_files
+def test_nginx_is_configured_as_in_deploy_but_for_addresses_and_the_number_of_gateways(tmp_path: Path) -> None:
+    home = configure_nginx(tmp_path / "nginx", 15_001, 15_002)
+    gateways = (home / "gateways.conf").read_text()
+    assert "    server 127.0.0.1:15002 max_fails=1" in gateways
+    assert "# server 127.0.0.1:8082" in gateways
+    before, after = ((folder / "nginx.conf").read_text().splitlines() for folder in (NGINX_FOLDER, home))
+    changed = [line for line, old in zip(after, before, strict=True) if line != old]
+    assert [line.split()[0] for line in changed] == ["error_log", "access_log", "limit_conn"]
+
+
+def test_a_configuration_that_has_changed_is_noticed(tmp_path: Path) -> None:
+    file = tmp_path / "nginx.conf"
+    file.write_text("worker_processes 1;\n")
+    with pytest.raises(OverloadError, match="has no 'limit_conn all 128'"):
+        edit(file, {"limit_conn all 128": "limit_conn all 64"})
+
+
+@pytest.mark.e2e
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core")
+@pytest.mark.parametrize("name", STANDS)
+async def test_every_request_of_a_flood_is_answered_once_and_every_refusal_says_when_to_come_again(
+    name: str, tmp_path: Path
+) -> None:
+    if name not in possible([name]):
+        pytest.skip("nginx or its configuration is not here")
+    async with STANDS[name](tmp_path, Cores.of(sorted(os.sched_getaffinity(0)))) as stand:
+        client = Client(LOOPBACK, stand.port)
+        page = Requests(client).page
+        peak = await find_peak(client, page, 0.5)
+        replies = await offer(client, [Stream("pages", 10 * peak, page)], 2.0)
+        (known,) = await offer(client, [Stream("known", 1.0, client.request(KNOWN_PICTURE))], 1.0)
+    answers = [reply.answer for reply in replies]
+    assert [answer for answer in answers if answer.status == NO_ANSWER or answer.surplus] == []
+    assert {answer.status for answer in answers} <= {200, 503}
+    refusals = [answer for answer in answers if answer.status != 200]
+    assert refusals
+    assert all(answer.retry_after for answer in refusals)
+    assert stand.name != ALONE or all(answer.closes for answer in refusals)
+    assert known.accepted
+
+
+def test_what_is_not_here_is_not_tried() -> None:
+    assert possible(["alone"]) == ["alone"]
+    assert ("nginx" in possible(tuple(STANDS))) is (shutil.which("nginx") is not None and NGINX_FOLDER.is_dir())
