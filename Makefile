@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help serve test check format e2e accuracy drills drills-short overload rollout lock clean
+.PHONY: help serve test check format e2e edge accuracy drills drills-short overload rollout lock clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -28,6 +28,10 @@ format: $(STAMP) ## format and mend what can be mended
 
 e2e: $(STAMP) ## only the tests on a real Triton
 	@$(BIN)/python -m pytest -m e2e
+
+edge: $(STAMP) ## unusual bytes and slow clients on real sockets, also through nginx; writes docs/edge-cases.md
+	@$(BIN)/python tests/edge/table.py
+	@$(BIN)/python -m pytest tests/edge
 
 accuracy: $(STAMP) ## the gateway beside rapidocr on the labelled corpus; writes docs/accuracy.md (10 minutes)
 	@$(BIN)/python -m loadtest.accuracy
