@@ -4,10 +4,11 @@ import asyncio
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from gateway.settings import Settings
 from loadtest.accuracy.circumstances import describe_machine, gateway_version
@@ -23,6 +24,7 @@ from loadtest.overload.report import CHART, json_report, markdown
 from loadtest.overload.results import JumpResult, PhaseResult, StandResult, StreamResult
 from loadtest.overload.sampling import Sampler
 from loadtest.overload.stand import CALL_S, DEADLINE_S, STANDS, Cores, Stand
+from tests.drills.processes import read_log
 from triton_models.server import LOOPBACK
 
 MARKERS = Markers.of("overload")
@@ -144,7 +146,7 @@ async def flood(stand: Stand, seconds: float, say: Say) -> StandResult:
         await asyncio.sleep(PAUSE_S)
         jumps[name] = await measure_jump(offering, JUMPS[name])
         say(f"{stand.name}, {name}: {recovery(jumps[name])}")
-    return StandResult(stand.name, peak, phases, jumps)
+    return StandResult(stand.name, peak, phases, jumps, count_refusals(read_log(stand.log_file)))
 
 
 async def find_peak(client: Client, request: bytes, seconds: float) -> float:
@@ -173,7 +175,8 @@ async def measure(stand: Stand, offering: Offering, phase: Phase) -> PhaseResult
         replies = await offering.offer(phase)
     length = offering.length(phase)
     streams = {part.name: StreamResult.of(part.name, replies, length, DEADLINE_S) for part in phase.parts}
-    return PhaseResult(streams, (sampler.memory[0], max(sampler.memory)), max(sampler.pixels, default=0))
+    memory = (sampler.memory[0], max(sampler.memory))
+    return PhaseResult(streams, memory, max(sampler.pixels, default=0), sampler.processor_s / length)
 
 
 async def measure_jump(offering: Offering, jump: Sequence[Phase]) -> JumpResult:
@@ -185,6 +188,12 @@ async def measure_jump(offering: Offering, jump: Sequence[Phase]) -> JumpResult:
         await asyncio.sleep(begun_at[-1] - time.monotonic())
     replies = [reply for offered in await asyncio.gather(*waiting) for reply in offered]
     return to_jump(replies, begun_at)
+
+
+def count_refusals(log: Iterable[Mapping[str, Any]]) -> tuple[int, int]:
+    """How many requests a gateway's log calls overloaded: before any of the body was read, and later."""
+    read = [line["body_bytes"] > 0 for line in log if line.get("code") == "overloaded"]
+    return len(read) - sum(read), sum(read)
 
 
 def to_jump(replies: Sequence[Reply], begun_at: Sequence[float]) -> JumpResult:
@@ -208,7 +217,7 @@ def in_short(result: PhaseResult) -> str:
         + (f", {one.unanswered} unanswered" if one.unanswered else "")
         for one in result.streams.values()
     )
-    return "; ".join(told)
+    return f"{'; '.join(told)}; the gateway took {result.busy:.0%} of a core"
 
 
 def recovery(jump: JumpResult) -> str:

@@ -5,6 +5,7 @@ for each address.
 """
 
 import asyncio
+import json
 from collections.abc import Iterator
 from itertools import cycle
 
@@ -81,12 +82,14 @@ def parse(received: bytes) -> Answer | None:
         return None
     status_line, *lines = head.decode("latin-1").split("\r\n")
     fields = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-    missing = int(fields.get("content-length", "0")) - len(rest)
-    if missing > 0:
+    length = int(fields.get("content-length", "0"))
+    if len(rest) < length:
         return None
+    is_problem = fields.get("content-type") == "application/problem+json"
     return Answer(
         status=int(status_line.split()[1]),
+        code=json.loads(rest[:length])["code"] if is_problem else "",
         retry_after="retry-after" in fields,
         closes=fields.get("connection", "").lower() == "close",
-        surplus=-missing,
+        surplus=len(rest) - length,
     )

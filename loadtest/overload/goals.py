@@ -27,6 +27,7 @@ GOODPUT: Mapping[str, Mapping[float, float]] = {
 }
 MOST_FACTOR = 2.0
 REFUSAL_P99_S = 0.05
+EARLY_SHARE = 0.99
 MOST_GROWTH = 50 * MEGABYTE
 RECOVERY_S = 2.0
 INTERACTIVE_SHARE = 0.995
@@ -76,9 +77,15 @@ def _answers(result: StandResult) -> Iterator[Judgement]:
     yield Judgement("answers", "every request answered once", f"{wrong} of {sent:,} not", wrong == 0, binding=True)
     rude = sum(one.rude for one in streams)
     yield Judgement("O3", "Retry-After on every refusal", f"{rude} of {refused:,} without", rude == 0, binding=True)
+    early, late = result.refusals
     if result.name == ALONE:  # nginx keeps its client's connections as it likes
         left = sum(one.open for one in streams)
-        yield Judgement("O3", "every refusal closes", f"{left} of {refused:,} do not", left == 0, binding=True)
+        promise = "every refusal before the body is read closes"
+        measured = f"{left} of {refused:,} do not, {late} came later"
+        yield Judgement("O3", promise, measured, left <= late, binding=True)
+    share = early / max(1, early + late)
+    promise = f"refusals before the body is read >= {EARLY_SHARE:.0%}"
+    yield Judgement("O3", promise, f"{share:.1%}", share >= EARLY_SHARE)
 
 
 def _goodput(result: StandResult) -> Iterator[Judgement]:

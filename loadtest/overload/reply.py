@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 OK = 200
 NO_ANSWER = 0
+REFUSALS = frozenset(("overloaded", "rate_limited"))
+"""Codes of problems that tell the client to come again later; other problems are failures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,12 +18,14 @@ class Answer:
         status: `NO_ANSWER` if the connection broke, could not be made, or the client gave up.
         retry_after: whether it says when to come again.
         closes: whether it says that the connection ends.
+        code: of the problem, if it is one.
         surplus: bytes after its end; a request that is answered twice has some.
     """
 
     status: int = NO_ANSWER
     retry_after: bool = False
     closes: bool = False
+    code: str = ""
     surplus: int = 0
 
 
@@ -60,8 +64,13 @@ class Reply:
 
     @property
     def refused(self) -> bool:
-        """Whether it was answered, but not with a page."""
-        return self.answer.status not in (OK, NO_ANSWER)
+        """Whether the client was told to come again later."""
+        return self.answer.code in REFUSALS
+
+    @property
+    def failed(self) -> bool:
+        """Whether it was answered, but neither with a page nor with a refusal: the work was begun, and not finished."""
+        return self.answer.status not in (OK, NO_ANSWER) and not self.refused
 
     def good(self, deadline_s: float) -> bool:
         """Whether a page came back in time."""

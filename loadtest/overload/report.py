@@ -9,8 +9,8 @@ from loadtest.overload.results import MEGABYTE, StandResult
 
 CHART = "overload.svg"
 HEAD = (
-    "| | load | offered/s | pages in time/s | of the peak | p99 of pages | p99 of refusals | unanswered | memory, most "
-    "| grown by | client late, p99 |"
+    "| | load | offered/s | pages in time/s | of the peak | p99 of pages | p99 of refusals | failed | unanswered "
+    "| core | memory | grown by | client late, p99 |"
 )
 
 
@@ -37,14 +37,21 @@ def phase_rows(results: Sequence[StandResult]) -> Iterator[str]:
     """A row for each stream of each phase."""
     for result in results:
         for phase, measured in result.phases.items():
-            memory = f"{measured.memory[1] / MEGABYTE:.0f} MB | {measured.growth_bytes / MEGABYTE:.0f} MB"
+            most, growth = measured.memory[1] / MEGABYTE, measured.growth_bytes / MEGABYTE
+            taken = f"{measured.busy:.0%} | {most:.0f} MB | {growth:.0f} MB"
             for one in measured.streams.values():
                 load = phase if len(measured.streams) == 1 else f"{phase}: {one.name}"
                 figures = (
                     f"{one.offered:.0f} | {one.goodput:.1f} | {one.goodput / result.peak:.0%} | "
-                    f"{milliseconds(one.accepted_p99_s)} | {milliseconds(one.refused_p99_s)} | {one.unanswered}"
+                    f"{milliseconds(one.accepted_p99_s)} | {milliseconds(one.refused_p99_s)} | "
+                    f"{failures(one.failed)} | {one.unanswered}"
                 )
-                yield f"| {result.name} | {load} | {figures} | {memory} | {milliseconds(one.late_p99_s)} |"
+                yield f"| {result.name} | {load} | {figures} | {taken} | {milliseconds(one.late_p99_s)} |"
+
+
+def failures(by_code: Mapping[str, int]) -> str:
+    """How many there are of each code."""
+    return ", ".join(f"{count} {code}" for code, count in sorted(by_code.items())) or "0"
 
 
 def goal_rows(judgements: Mapping[str, Sequence[Judgement]]) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """Figures of phases and jumps, drawn from replies and samples. Pure."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -19,7 +20,8 @@ class StreamResult:
         sent: how many.
         good: pages within the deadline.
         goodput: of them per second.
-        refused: answers that are no page.
+        refused: requests that were told to come again later.
+        failed: requests that were answered otherwise, by code.
         unanswered: requests without an answer.
         twice: requests with more than one.
         rude: refusals without Retry-After.
@@ -34,6 +36,7 @@ class StreamResult:
     good: int
     goodput: float
     refused: int
+    failed: Mapping[str, int]
     unanswered: int
     twice: int
     rude: int
@@ -60,6 +63,7 @@ class StreamResult:
             good=good,
             goodput=good / seconds,
             refused=len(refusals),
+            failed=Counter(reply.answer.code or f"http_{reply.answer.status}" for reply in own if reply.failed),
             unanswered=sum(reply.answer.status == NO_ANSWER for reply in own),
             twice=sum(reply.answer.surplus > 0 for reply in own),
             rude=sum(not reply.answer.retry_after for reply in refusals),
@@ -78,11 +82,13 @@ class PhaseResult:
         streams: by name.
         memory: resident bytes of the gateway at the beginning and at most.
         pixels: most that were under way, as far as they were seen.
+        busy: processor time of the gateway per second of the phase; 1 is all of its core.
     """
 
     streams: Mapping[str, StreamResult]
     memory: tuple[int, int]
     pixels: int
+    busy: float
 
     @property
     def growth_bytes(self) -> int:
@@ -115,12 +121,14 @@ class StandResult:
         name: of the stand.
         peak: pages per second in the best of the closed loops.
         phases, jumps: by name.
+        refusals: that the gateway itself gave: before any of the body was read, and later.
     """
 
     name: str
     peak: float
     phases: Mapping[str, PhaseResult]
     jumps: Mapping[str, JumpResult]
+    refusals: tuple[int, int]
 
     def stream(self, phase: str, stream: str) -> StreamResult:
         """One stream of one phase."""

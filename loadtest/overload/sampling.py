@@ -1,4 +1,4 @@
-"""What the gateway holds while it is asked: its memory and its pixels, ten times a second and once a second."""
+"""What the gateway takes while it is asked: memory, ten times a second; pixels, once a second; processor time."""
 
 import asyncio
 from contextlib import suppress
@@ -21,23 +21,31 @@ class Sampler:
     Attributes:
         memory: resident bytes of the gateway, in the order of time.
         pixels: of the images that are under way.
+        processor_s: processor time that the gateway has used, once the block is left.
     """
 
     def __init__(self, stand: Stand) -> None:
         self.memory: list[int] = []
         self.pixels: list[int] = []
+        self.processor_s = 0.0
         self._process = psutil.Process(stand.gateway_pid)
         self._metrics = f"http://{LOOPBACK}:{stand.gateway_port}/metrics"
         self._looking: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
+        self.processor_s = -self._processor_time()
         self._looking = [asyncio.create_task(self._weigh()), asyncio.create_task(self._count())]
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        self.processor_s += self._processor_time()
         for task in self._looking:
             task.cancel()
         await asyncio.gather(*self._looking, return_exceptions=True)
+
+    def _processor_time(self) -> float:
+        times = self._process.cpu_times()
+        return times.user + times.system
 
     async def _weigh(self) -> None:
         while True:

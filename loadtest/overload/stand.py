@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -61,12 +61,14 @@ class Stand:
         port: where clients ask.
         gateway_port: where the gateway itself does.
         gateway_pid: its process.
+        log_file: what it writes down.
     """
 
     name: str
     port: int
     gateway_port: int
     gateway_pid: int
+    log_file: Path
 
 
 @asynccontextmanager
@@ -76,9 +78,10 @@ async def gateway_alone(folder: Path, cores: Cores) -> AsyncIterator[Stand]:
     settings = {"OCR_PORT": str(port), "OCR_TIMEOUT_S": str(DEADLINE_S), "OCR_DRAIN_DELAY_S": "0"}
     module = "loadtest.overload.fixed_gateway"
     command = [sys.executable, "-m", module, ",".join(map(str, sorted(cores.gateway))), str(CALL_S)]
-    with running(command, folder / f"gateway-{port}.log", without_settings(os.environ) | settings) as process:
+    log_file = folder / f"gateway-{port}.log"
+    with running(command, log_file, without_settings(os.environ) | settings) as process:
         await ready(f"http://{LOOPBACK}:{port}/readyz", process)
-        yield Stand("alone", port, port, process.pid)
+        yield Stand("alone", port, port, process.pid, log_file)
 
 
 @asynccontextmanager
@@ -92,7 +95,7 @@ async def gateway_behind_nginx(folder: Path, cores: Cores) -> AsyncIterator[Stan
         command = [executable, "-p", str(home), "-c", str(home / "nginx.conf")]
         with running([*command, "-g", f"daemon off; pid {home}/nginx.pid;"], home / "stderr.log") as process:
             await ready(f"http://{LOOPBACK}:{port}/livez", process)
-            yield Stand("behind nginx", port, alone.port, alone.gateway_pid)
+            yield replace(alone, name="behind nginx", port=port)
 
 
 STANDS = {"alone": gateway_alone, "nginx": gateway_behind_nginx}

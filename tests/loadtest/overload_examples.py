@@ -6,7 +6,7 @@ from dataclasses import replace
 from loadtest.overload.phases import JUMP, RETRYING, SINGLE
 from loadtest.overload.results import MEGABYTE, JumpResult, PhaseResult, StandResult, StreamResult
 
-STREAM = StreamResult("pages", 100.0, 3000, 3000, 99.0, 30, 0, 0, 0, 0, 0.1, 0.02, 0.005)
+STREAM = StreamResult("pages", 100.0, 3000, 3000, 99.0, 30, {}, 0, 0, 0, 0, 0.1, 0.02, 0.005)
 JUMPED = JumpResult(50.0, 0.4, (50.0, 60.0, 20.0, 50.0), (0.5, 1.5))
 
 
@@ -20,8 +20,8 @@ def stand(name: str = "alone", *, recovered_s: float | None = 0.4, **changes: ob
         for phase, one in phases.items()
     }
     jumped = replace(JUMPED, recovered_s=recovered_s)
-    return StandResult(name, 100.0, changed, {JUMP: jumped, RETRYING: jumped})
+    return StandResult(name, 100.0, changed, {JUMP: jumped, RETRYING: jumped}, (990, 10))
 
 
 def _phase(streams: Mapping[str, StreamResult]) -> PhaseResult:
-    return PhaseResult(streams, (200 * MEGABYTE, 230 * MEGABYTE), 1_000_000)
+    return PhaseResult(streams, (200 * MEGABYTE, 230 * MEGABYTE), 1_000_000, 0.97)

@@ -14,6 +14,11 @@ from triton_models.server import LOOPBACK, Ports
 
 PAGE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 REFUSAL = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: Close\r\ncontent-length: 0\r\n\r\n"
+PROBLEM = b"""HTTP/1.1 503 Service Unavailable\r
+content-type: application/problem+json\r
+content-length: 21\r
+\r
+{"code":"overloaded"}"""
 
 
 @pytest.mark.parametrize(
@@ -25,8 +30,9 @@ REFUSAL = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: Cl
         (PAGE, Answer(200)),
         (PAGE + PAGE, Answer(200, surplus=len(PAGE))),
         (REFUSAL, Answer(503, retry_after=True, closes=True)),
+        (PROBLEM, Answer(503, code="overloaded")),
     ],
-    ids=["nothing", "half a header", "half a body", "page", "two pages", "refusal"],
+    ids=["nothing", "half a header", "half a body", "page", "two pages", "refusal", "problem"],
 )
 def test_an_answer_is_known_when_it_is_complete(received: bytes, answer: Answer | None) -> None:
     assert parse(received) == answer
