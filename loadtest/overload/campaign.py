@@ -176,7 +176,7 @@ async def measure(stand: Stand, offering: Offering, phase: Phase) -> PhaseResult
     length = offering.length(phase)
     streams = {part.name: StreamResult.of(part.name, replies, length, DEADLINE_S) for part in phase.parts}
     memory = (sampler.memory[0], max(sampler.memory))
-    return PhaseResult(streams, memory, max(sampler.pixels, default=0), sampler.processor_s / length)
+    return PhaseResult(streams, memory, max(sampler.pixels, default=0), sampler.processor_s, length)
 
 
 async def measure_jump(offering: Offering, jump: Sequence[Phase]) -> JumpResult:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 
 from loadtest.overload.goals import Judgement, milliseconds
+from loadtest.overload.phases import CALM, FACTORS, PAGES
 from loadtest.overload.results import MEGABYTE, StandResult
 
 CHART = "overload.svg"
@@ -26,6 +27,7 @@ def markdown(results: Sequence[StandResult], judgements: Mapping[str, Sequence[J
     parts = [
         circumstances,
         f"The peak, in pages a second: {peaks}.",
+        " ".join(map(cost, results)),
         f"![goodput]({CHART})",
         "\n".join([HEAD, "|---|---|" + "--:|" * (HEAD.count("|") - 3), *phase_rows(results)]),
         "\n".join(goal_rows(judgements)),
@@ -47,6 +49,14 @@ def phase_rows(results: Sequence[StandResult]) -> Iterator[str]:
                     f"{failures(one.failed)} | {one.unanswered}"
                 )
                 yield f"| {result.name} | {load} | {figures} | {taken} | {milliseconds(one.late_p99_s)} |"
+
+
+def cost(result: StandResult) -> str:
+    """What the gateway spends on a page, and on a refusal; hardly depends on who else uses the machine."""
+    page_s = result.page_cost_s(f"{CALM:g} x", PAGES)
+    refusal_s = result.refusal_cost_s(f"{FACTORS[-1]:g} x", PAGES, page_s)
+    refusal = "-" if refusal_s is None else f"{1000 * refusal_s:.1f} ms"
+    return f"Processor time {result.name}: {1000 * page_s:.1f} ms a page, {refusal} a refusal."
 
 
 def failures(by_code: Mapping[str, int]) -> str:

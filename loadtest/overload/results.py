@@ -1,7 +1,7 @@
 """Figures of phases and jumps, drawn from replies and samples. Pure."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -46,6 +46,11 @@ class StreamResult:
     late_p99_s: float | None
 
     @property
+    def pages(self) -> int:
+        """How many pages were sent, in time or not."""
+        return self.sent - self.refused - self.unanswered - sum(self.failed.values())
+
+    @property
     def share_good(self) -> float:
         """Of all requests, those that got a page in time."""
         return self.good / self.sent if self.sent else 0.0
@@ -63,7 +68,7 @@ class StreamResult:
             good=good,
             goodput=good / seconds,
             refused=len(refusals),
-            failed=Counter(reply.answer.code or f"http_{reply.answer.status}" for reply in own if reply.failed),
+            failed=count_codes(own),
             unanswered=sum(reply.answer.status == NO_ANSWER for reply in own),
             twice=sum(reply.answer.surplus > 0 for reply in own),
             rude=sum(not reply.answer.retry_after for reply in refusals),
@@ -74,6 +79,11 @@ class StreamResult:
         )
 
 
+def count_codes(replies: Iterable[Reply]) -> dict[str, int]:
+    """How often requests failed, by code. A plain dictionary: `asdict` takes a Counter apart."""
+    return dict(Counter(reply.answer.code or f"http_{reply.answer.status}" for reply in replies if reply.failed))
+
+
 @dataclass(frozen=True, slots=True)
 class PhaseResult:
     """One phase.
@@ -82,13 +92,20 @@ class PhaseResult:
         streams: by name.
         memory: resident bytes of the gateway at the beginning and at most.
         pixels: most that were under way, as far as they were seen.
-        busy: processor time of the gateway per second of the phase; 1 is all of its core.
+        processor_s: processor time that the gateway used.
+        seconds: length of the phase.
     """
 
     streams: Mapping[str, StreamResult]
     memory: tuple[int, int]
     pixels: int
-    busy: float
+    processor_s: float
+    seconds: float
+
+    @property
+    def busy(self) -> float:
+        """Processor time of the gateway per second; 1 is all of its core."""
+        return self.processor_s / self.seconds
 
     @property
     def growth_bytes(self) -> int:
@@ -133,3 +150,13 @@ class StandResult:
     def stream(self, phase: str, stream: str) -> StreamResult:
         """One stream of one phase."""
         return self.phases[phase].streams[stream]
+
+    def page_cost_s(self, phase: str, stream: str) -> float:
+        """Processor time of a page, from a phase in which nearly nothing was refused."""
+        return self.phases[phase].processor_s / max(1, self.stream(phase, stream).pages)
+
+    def refusal_cost_s(self, phase: str, stream: str, page_cost_s: float) -> float | None:
+        """Processor time of a refusal: what a phase took beside its pages; None if nothing was refused."""
+        flooded = self.stream(phase, stream)
+        beside_s = self.phases[phase].processor_s - flooded.pages * page_cost_s
+        return max(0.0, beside_s) / flooded.refused if flooded.refused else None

@@ -24,4 +24,4 @@ def stand(name: str = "alone", *, recovered_s: float | None = 0.4, **changes: ob
 
 
 def _phase(streams: Mapping[str, StreamResult]) -> PhaseResult:
-    return PhaseResult(streams, (200 * MEGABYTE, 230 * MEGABYTE), 1_000_000, 0.97)
+    return PhaseResult(streams, (200 * MEGABYTE, 230 * MEGABYTE), 1_000_000, 29.1, 30.0)

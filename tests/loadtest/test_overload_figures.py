@@ -1,7 +1,7 @@
 """Figures of an overload: from replies to shares and times, and from those to goals."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 from overload_examples import stand
@@ -89,7 +89,7 @@ def test_a_stream_is_told_from_the_others_and_by_how_it_ended() -> None:
     )
     assert (result.sent, result.good, result.refused, result.unanswered, result.twice) == (8, 2, 2, 1, 1)
     assert (result.rude, result.open, result.offered, result.goodput) == (1, 1, 4.0, 1.0)
-    assert result.failed == {"body_timeout": 1, "http_502": 1}
+    assert asdict(result)["failed"] == {"body_timeout": 1, "http_502": 1}
     assert (result.accepted_p99_s, result.refused_p99_s) == (pytest.approx(1.99), pytest.approx(0.1))
     assert result.share_good == pytest.approx(1 / 4)
 
@@ -133,3 +133,10 @@ def test_a_refusal_is_late_if_some_of_the_body_was_read() -> None:
     refused = {"code": "overloaded", "body_bytes": 0}
     assert count_refusals([]) == (0, 0)
     assert count_refusals([refused, refused, {**refused, "body_bytes": 5}, {"code": None}, {}]) == (2, 1)
+
+
+def test_a_refusal_costs_what_a_flood_takes_beside_its_pages() -> None:
+    result = stand(sent=3000, refused=1000)
+    assert result.page_cost_s("0.9 x", "pages") == pytest.approx(29.1 / 2000)
+    assert result.refusal_cost_s("10 x", "pages", 0.01) == pytest.approx((29.1 - 20.0) / 1000)
+    assert stand(refused=0).refusal_cost_s("10 x", "pages", 0.01) is None
