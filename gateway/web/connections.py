@@ -16,7 +16,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
-from uuid import uuid4
 
 import httptools
 from pydantic_core import to_json
@@ -27,6 +26,7 @@ from uvicorn.server import ServerState
 
 from gateway import metrics
 from gateway.web.lingering import FLUSH_S, LingeringTransport
+from gateway.web.middleware import new_request_id
 from gateway.web.problems import MEDIA_TYPE, Problem, fields_of, make_problem
 from gateway.web.record import record_of
 
@@ -88,7 +88,8 @@ class GuardedConnection(HttpToolsProtocol):
         metrics.CONNECTIONS.dec()
         assert isinstance(self.transport, LingeringTransport)
         self.transport.lost()
-        self._stop_timers()
+        self._stop_header_timer()
+        self._stop_flush_timer()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -109,8 +110,7 @@ class GuardedConnection(HttpToolsProtocol):
 
     def resume_writing(self) -> None:
         """It has."""
-        if self._flush_timer:
-            self._flush_timer.cancel()
+        self._stop_flush_timer()
         super().resume_writing()
 
     # httptools's callbacks
@@ -131,7 +131,7 @@ class GuardedConnection(HttpToolsProtocol):
             raise httptools.HttpParserError(fault)
         self._in_header = False
         self._header_room = self._limits.header_bytes
-        self._stop_timers()
+        self._stop_header_timer()
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
@@ -184,11 +184,15 @@ class GuardedConnection(HttpToolsProtocol):
         elif not self._answering:
             self.transport.close()
 
-    def _stop_timers(self) -> None:
-        for timer in (self._header_timer, self._flush_timer):
-            if timer:
-                timer.cancel()
-        self._header_timer = self._flush_timer = None
+    def _stop_header_timer(self) -> None:
+        if self._header_timer:
+            self._header_timer.cancel()
+        self._header_timer = None
+
+    def _stop_flush_timer(self) -> None:
+        if self._flush_timer:
+            self._flush_timer.cancel()
+        self._flush_timer = None
 
     @property
     def _answering(self) -> bool:
@@ -198,10 +202,10 @@ class GuardedConnection(HttpToolsProtocol):
     def _refuse(self, code: str, detail: str) -> None:
         """Read no further, and say so: here, or where the request is being answered."""
         self._refused = True
-        self._stop_timers()
+        self._stop_header_timer()
         if not self._answering:
             self._begun = True
-            self._answer(make_problem(code, detail, "", uuid4().hex))
+            self._answer(make_problem(code, detail, "", new_request_id()))
             return
         self.cycle.keep_alive = False
         if not self._in_header:

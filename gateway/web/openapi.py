@@ -8,6 +8,7 @@ from pydantic import Field, create_model
 
 from gateway.web.options import OptionsModel
 from gateway.web.problems import MEDIA_TYPE, PROBLEMS, Problem, is_retryable, type_of
+from gateway.web.tickets import Priority
 
 Schema = dict[str, Any]
 """A piece of the document; as free as JSON."""
@@ -27,6 +28,14 @@ _SERVER_TIMING = {
         "schema": {"type": "string"},
     }
 }
+_PRIORITY = {
+    "name": "X-Priority",
+    "in": "header",
+    "required": False,
+    "description": "Batch requests give way to interactive ones.",
+    "schema": {"type": "string", "enum": [*Priority], "default": Priority.INTERACTIVE},
+}
+_KEY = {"type": "http", "scheme": "bearer", "description": "An API key, where the service has clients."}
 _TINY_PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAG7buVgAAAABJRU5ErkJggg=="
 """One white pixel."""
 
@@ -48,7 +57,8 @@ def ocr_operation(options: OptionsModel) -> Schema:
     """Parameters and body of POST /v1/ocr."""
     properties = options.model_json_schema()["properties"]
     return {
-        "parameters": [_query_parameter(name, schema) for name, schema in properties.items()],
+        "parameters": [*(_query_parameter(name, schema) for name, schema in properties.items()), _PRIORITY],
+        "security": [{}, {"key": []}],
         "requestBody": {"required": True, "description": _BODY, "content": _body_kinds(options, properties)},
     }
 
@@ -59,7 +69,9 @@ def describe(app: FastAPI) -> None:
 
     def openapi() -> Schema:
         document = derive()
-        document.setdefault("components", {}).setdefault("schemas", {})["Problem"] = Problem.model_json_schema()
+        components = document.setdefault("components", {})
+        components.setdefault("schemas", {})["Problem"] = Problem.model_json_schema()
+        components["securitySchemes"] = {"key": _KEY}
         return document
 
     app.openapi = openapi  # type: ignore[method-assign]  # FastAPI's documented way to extend the document

@@ -2,9 +2,10 @@
 
 import logging
 import math
-import secrets
+import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from urllib.parse import quote
 
 from asgi_correlation_id import correlation_id
@@ -96,9 +97,14 @@ def type_of(code: str) -> str:
     return f"/problems/{code}"
 
 
-def is_retryable(code: str, base: type[OcrError] = OcrError) -> bool:
+@cache
+def is_retryable(code: str) -> bool:
     """Whether the same request may succeed a little later, as the error with this code says."""
-    return (base.code == code and base.retryable) or any(is_retryable(code, cls) for cls in base.__subclasses__())
+    return _is_retryable(code, OcrError)
+
+
+def _is_retryable(code: str, base: type[OcrError]) -> bool:
+    return (base.code == code and base.retryable) or any(_is_retryable(code, cls) for cls in base.__subclasses__())
 
 
 def problem_response(
@@ -205,4 +211,4 @@ async def _on_client_closed(request: Request, _: Exception) -> Response:
 
 def _wait_ms() -> int:
     # A second, and up to another one at random, so that clients that were refused together don't return together.
-    return 1000 + secrets.randbelow(1000)
+    return random.randrange(1000, 2000)  # noqa: S311 - no secret, and refusals must be cheap

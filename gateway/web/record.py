@@ -44,6 +44,8 @@ class RequestRecord:
 
 def record_of(scope: Scope) -> RequestRecord:
     """The request's record; made at the first call."""
-    record = scope.setdefault(_KEY, RequestRecord())
+    if _KEY not in scope:
+        scope[_KEY] = RequestRecord()
+    record = scope[_KEY]
     assert isinstance(record, RequestRecord)
     return record

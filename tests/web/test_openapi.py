@@ -14,7 +14,7 @@ from gateway.web.schemas import LineOut, ModelOut, OcrOut, PageOut, StatusOut, W
 
 DOCUMENT = app_with().openapi()
 OCR = DOCUMENT["paths"]["/v1/ocr"]["post"]
-PARAMETERS = {parameter["name"]: parameter["schema"] for parameter in OCR["parameters"]}
+PARAMETERS = {parameter["name"]: parameter["schema"] for parameter in OCR["parameters"] if parameter["in"] == "query"}
 CONTENT = OCR["requestBody"]["content"]
 OPERATIONS = [(path, method) for path, methods in DOCUMENT["paths"].items() for method in methods]
 DATA = b"\x89PNG and so on"
@@ -175,6 +175,13 @@ async def test_a_documented_range_is_taken_from_end_to_end_and_no_further(name):
         assert (await post(content=DATA, params={name: str(value)})).status_code == 200
     for value in outside:
         assert (await post(content=DATA, params={name: str(value)})).status_code == 400
+
+
+def test_priorities_and_keys_are_documented_as_what_a_client_may_send():
+    [priority] = [parameter for parameter in OCR["parameters"] if parameter["in"] == "header"]
+    assert (priority["name"], priority["schema"]["enum"]) == ("X-Priority", ["interactive", "batch"])
+    assert OCR["security"] == [{}, {"key": []}]
+    assert DOCUMENT["components"]["securitySchemes"]["key"]["scheme"] == "bearer"
 
 
 def raised_by(code):

@@ -73,7 +73,7 @@ async def test_whoever_waits_is_woken_when_a_permit_is_released():
 async def test_whoever_waits_too_long_is_refused_and_counted():
     service, before = Service(), refused("waited")
     permit = await service.acquire()
-    with pytest.raises(Overloaded, match="no room within 50 ms"):
+    with pytest.raises(Overloaded, match=r"no room within \d+ ms"):
         await service.acquire()
     assert refused("waited") == before + 1
     permit.release(done=True)
@@ -133,7 +133,7 @@ async def test_settling_that_takes_too_long_is_refused_counted_and_keeps_nothing
     service, before = Service(slots=10), refused("settling")
     large = [await service.acquire(HUGE) for _ in range(3)]
     growing = await service.acquire(SMALL, timeout_s=0.1)
-    with pytest.raises(Overloaded, match="no room within 20 ms"):
+    with pytest.raises(Overloaded, match=r"no room within \d+ ms"):
         await growing.settle(HUGE)
     assert refused("settling") == before + 1
     for permit in (*large, growing):
