@@ -45,7 +45,7 @@ drills-short: $(STAMP) ## a few of the drills, once each (three minutes)
 overload: $(STAMP) ## ask two to ten times more than can be answered; writes into docs/overload.md (ten minutes)
 	@$(BIN)/python -m loadtest.overload $(ARGS)
 
-rollout: $(STAMP) ## replace gateways, Tritons and a model under load; writes into docs/overload.md (ten minutes)
+rollout: $(STAMP) ## replace gateways, Tritons and a model under load; writes into docs/overload.md (15 minutes)
 	@$(BIN)/python -m loadtest.rollout $(ARGS)
 
 lock: ## write the lock files anew (needs uv)

@@ -21,8 +21,6 @@ from tests.drills.stand import SEVERAL_TRITONS, Stand, StandPlan, built
 MARKERS = Markers.of("rollout")
 LINES = (Kind.LINE,)
 """Images of one line, which is not searched for: ten thousand of them are read in minutes on two cores."""
-DRAIN_DELAY_S = 2.0
-"""Of the gateways; shorter than by default, for the sake of time. nginx notices at once that a port is closed."""
 SLACK_S = 30.0
 
 Say = Callable[[str], None]
@@ -51,8 +49,7 @@ class Options:
 
 def plan() -> StandPlan:
     """Two of everything, as far as the gateway knows several Tritons."""
-    settings = {"OCR_DRAIN_DELAY_S": str(DRAIN_DELAY_S)}
-    return StandPlan(tritons=2 if SEVERAL_TRITONS else 1, gateways=2, nginx=True, explicit=True, settings=settings)
+    return StandPlan(tritons=2 if SEVERAL_TRITONS else 1, gateways=2, nginx=True, explicit=True)
 
 
 async def run(options: Options, say: Say) -> Outcome:
@@ -117,5 +114,5 @@ def circumstances(outcome: Outcome) -> str:
     """Where, and with what."""
     return (
         f"Gateway {gateway_version()}, model set {MODEL_SET}, {outcome.rate:.0f} requests a second of one line each, "
-        f"drain delay {DRAIN_DELAY_S:g} s, {describe_machine()}; load, nginx, gateways and Tritons share them."
+        f"{describe_machine()}; load, nginx, gateways and Tritons share them."
     )
