@@ -17,9 +17,14 @@ from tests.drills.limits import (
     outage_within,
     slowed_within,
 )
+from tests.drills.pages import Kind
 from tests.drills.stand import StandPlan
 
 TWO_GATEWAYS = StandPlan(gateways=2, nginx=True)
+LONG_REQUESTS = LoadPlan(rate=8.0, pattern=(Kind.LINE, Kind.DENSE))
+"""So that some are under way when a gateway is killed."""
+ONE_LESS = frozenset(("overloaded", "inference_timeout"))
+"""The other gateway may have too much to do; and one that stood still finds that the time of its requests is up."""
 PAIR = StandPlan(supervised=True)
 
 GATEWAY_FAULTS: Mapping[str, Fault] = MappingProxyType(
@@ -42,6 +47,8 @@ GATEWAY_FAULTS: Mapping[str, Fault] = MappingProxyType(
             actions.signal_gateway(signal.SIGKILL),
             actions.restart_gateway,
             plan=TWO_GATEWAYS,
+            load=LONG_REQUESTS,
+            codes=ONE_LESS,
             cuts=True,
             limits=(IN_TIME, failing_within("M7", 3.0), Limit("M7", "from start to ready", noted("start_s"), 3.0)),
         ),
@@ -50,6 +57,8 @@ GATEWAY_FAULTS: Mapping[str, Fault] = MappingProxyType(
             actions.signal_gateway(signal.SIGSTOP),
             actions.signal_gateway(signal.SIGCONT),
             plan=TWO_GATEWAYS,
+            load=LONG_REQUESTS,
+            codes=ONE_LESS,
             cuts=True,
             lasts_s=10.0,
             limits=(slowed_within("M8", 6.0),),

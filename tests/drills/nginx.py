@@ -1,5 +1,6 @@
-"""A real nginx in front of the gateways of a drill."""
+"""A real nginx in front of the gateways of a drill, configured as `deploy/nginx` has it but for addresses and paths."""
 
+import re
 import shutil
 import signal
 import subprocess
@@ -11,40 +12,10 @@ from triton_models.processes import die_with_parent
 from triton_models.server import LOOPBACK, Ports
 
 START_TIMEOUT_S = 10.0
-CONFIG = """\
-daemon off;
-master_process off;
-pid {folder}/nginx.pid;
-error_log {folder}/nginx.log info;
-events {{ worker_connections 1024; }}
-http {{
-    access_log off;
-    client_body_temp_path {folder}/bodies;
-    proxy_temp_path {folder}/answers;
-    fastcgi_temp_path {folder}/unused;
-    uwsgi_temp_path {folder}/unused;
-    scgi_temp_path {folder}/unused;
-    client_max_body_size 21m;
-    upstream gateways {{
-{servers}
-        keepalive 32;
-    }}
-    server {{
-        listen {address};
-        location = /nginx {{ return 200; }}
-        location / {{
-            proxy_pass http://gateways;
-            proxy_http_version 1.1;
-            proxy_set_header Connection "";
-            proxy_set_header Host $host;
-            proxy_connect_timeout 1s;
-            proxy_read_timeout {read_timeout_s:g}s;
-            proxy_next_upstream error timeout http_503 non_idempotent;
-            proxy_next_upstream_tries 2;
-        }}
-    }}
-}}
-"""
+DEPLOYED = Path(__file__).parents[2] / "deploy" / "nginx"
+LOGS = "/var/log/nginx"
+BODIES = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+SERVER = re.compile(r"(?m)^( *)server [0-9.:]+(.*;)$")
 
 
 def nginx_is_here() -> bool:
@@ -58,28 +29,24 @@ class Nginx:
     Args:
         folder: for its files.
         ports: of the gateways.
-        read_timeout_s: how long a gateway may take for an answer.
 
     Attributes:
         url: where it answers.
     """
 
-    def __init__(self, folder: Path, ports: Sequence[int], *, read_timeout_s: float) -> None:
-        folder.mkdir(parents=True)
+    def __init__(self, folder: Path, ports: Sequence[int]) -> None:
         address = f"{LOOPBACK}:{Ports.free().http}"
         self.url = f"http://{address}"
-        self._config = folder / "nginx.conf"
-        servers = "\n".join(f"        server {LOOPBACK}:{port} max_fails=3 fail_timeout=5s;" for port in ports)
-        self._config.write_text(
-            CONFIG.format(folder=folder.resolve(), servers=servers, address=address, read_timeout_s=read_timeout_s)
-        )
+        self._config = configure(folder.resolve(), address, ports)
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Start it without waiting for it; on the main thread (see `die_with_parent`)."""
         executable = shutil.which("nginx")
         assert executable is not None, "not installed"
-        command = [executable, "-p", str(self._config.parent), "-c", str(self._config.resolve())]
+        # One process, so that none is left when this one is killed.
+        own = f"daemon off; master_process off; pid {self._config.parent}/nginx.pid;"
+        command = [executable, "-p", str(self._config.parent), "-c", str(self._config), "-g", own]
         self._process = subprocess.Popen(die_with_parent(command), start_new_session=True)
 
     async def wait_ready(self) -> None:
@@ -89,10 +56,30 @@ class Nginx:
             DrillError: it was not there in time.
         """
         complaint = f"nginx does not answer (see {self._config.parent})"
-        await wait_until(lambda: is_success(f"{self.url}/nginx"), START_TIMEOUT_S, complaint)
+        await wait_until(lambda: is_success(f"{self.url}/livez"), START_TIMEOUT_S, complaint)
 
     def stop(self) -> None:
         """End it."""
         if self._process is not None:
             self._process.send_signal(signal.SIGTERM)
             self._process.wait()
+
+
+def configure(folder: Path, address: str, ports: Sequence[int]) -> Path:
+    """A copy of the deployed configuration that listens here, leads there and writes into the folder; its main file."""
+    shutil.copytree(DEPLOYED, folder)
+    main, gateways = folder / "nginx.conf", folder / "gateways.conf"
+    (folder / "listen.conf").write_text(f"listen {address} default_server;\nserver_name ocr;\n")
+    gateways.write_text(with_servers(gateways.read_text(), ports))
+    paths = "".join(f"    {name}_temp_path {folder}/{name};\n" for name in BODIES)
+    main.write_text(main.read_text().replace(LOGS, str(folder)).replace("http {\n", f"http {{\n{paths}", 1))
+    return main
+
+
+def with_servers(upstream: str, ports: Sequence[int]) -> str:
+    """The upstream block with a server for each port, each with the options of the block's first one."""
+    first, *others = SERVER.finditer(upstream)
+    indent, options = first.groups()
+    lines = "\n".join(f"{indent}server {LOOPBACK}:{port}{options}" for port in ports)
+    end = others[-1].end() if others else first.end()
+    return upstream[: first.start()] + lines + upstream[end:]

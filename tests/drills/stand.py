@@ -170,7 +170,7 @@ def _gateways(plan: StandPlan, workshop: Workshop, folder: Path, nodes: Sequence
 
 async def _nginx(folder: Path, gateways: Sequence[Gateway], stack: AsyncExitStack) -> str:
     """Where it answers, for all gateways."""
-    nginx = Nginx(folder, [gateway.port for gateway in gateways], read_timeout_s=DEADLINE_S + 1.0)
+    nginx = Nginx(folder, [gateway.port for gateway in gateways])
     nginx.start()
     stack.callback(nginx.stop)
     await nginx.wait_ready()
