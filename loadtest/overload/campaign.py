@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -80,6 +81,7 @@ async def run(options: Options, say: Say) -> Outcome:
     Raises:
         OverloadError: it could not be made.
     """
+    allow_many_connections()
     cores = Cores.of(sorted(os.sched_getaffinity(0)))
     folder = Path(tempfile.mkdtemp(prefix="overload-"))
     say(f"logs are in {folder}")
@@ -92,6 +94,12 @@ async def run(options: Options, say: Say) -> Outcome:
     outcome = Outcome(results, {result.name: list(judge(result, DEADLINE_S, pixels)) for result in results})
     write(options, outcome)
     return outcome
+
+
+def allow_many_connections() -> None:
+    """Raise this process's limit on open files: a connection that it can't open looks like one that was refused."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 @contextmanager
@@ -176,7 +184,7 @@ async def measure(stand: Stand, offering: Offering, phase: Phase) -> PhaseResult
     length = offering.length(phase)
     streams = {part.name: StreamResult.of(part.name, replies, length, DEADLINE_S) for part in phase.parts}
     memory = (sampler.memory[0], max(sampler.memory))
-    return PhaseResult(streams, memory, max(sampler.pixels, default=0), sampler.processor_s, length)
+    return PhaseResult(streams, memory, max(sampler.pixels, default=0), sampler.processor_s, sampler.seconds)
 
 
 async def measure_jump(offering: Offering, jump: Sequence[Phase]) -> JumpResult:

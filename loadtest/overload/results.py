@@ -93,7 +93,7 @@ class PhaseResult:
         memory: resident bytes of the gateway at the beginning and at most.
         pixels: most that were under way, as far as they were seen.
         processor_s: processor time that the gateway used.
-        seconds: length of the phase.
+        seconds: from the first request to the last answer.
     """
 
     streams: Mapping[str, StreamResult]

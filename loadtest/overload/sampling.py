@@ -1,6 +1,7 @@
 """What the gateway takes while it is asked: memory, ten times a second; pixels, once a second; processor time."""
 
 import asyncio
+import time
 from contextlib import suppress
 from typing import Self
 
@@ -22,23 +23,25 @@ class Sampler:
         memory: resident bytes of the gateway, in the order of time.
         pixels: of the images that are under way.
         processor_s: processor time that the gateway has used, once the block is left.
+        seconds: that the block lasted.
     """
 
     def __init__(self, stand: Stand) -> None:
         self.memory: list[int] = []
         self.pixels: list[int] = []
-        self.processor_s = 0.0
+        self.processor_s = self.seconds = 0.0
         self._process = psutil.Process(stand.gateway_pid)
         self._metrics = f"http://{LOOPBACK}:{stand.gateway_port}/metrics"
         self._looking: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
-        self.processor_s = -self._processor_time()
+        self.processor_s, self.seconds = -self._processor_time(), -time.monotonic()
         self._looking = [asyncio.create_task(self._weigh()), asyncio.create_task(self._count())]
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self.processor_s += self._processor_time()
+        self.seconds += time.monotonic()
         for task in self._looking:
             task.cancel()
         await asyncio.gather(*self._looking, return_exceptions=True)
