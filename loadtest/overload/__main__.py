@@ -13,6 +13,7 @@ from loadtest.document import DocumentError
 from loadtest.overload.campaign import Options, Outcome, run
 from loadtest.overload.errors import OverloadError
 from loadtest.overload.stand import STANDS, possible
+from tests.drills.errors import DrillError
 
 DOCUMENT = ROOT / "docs" / "overload.md"
 SECONDS = 30.0
@@ -25,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.getLogger("httpx").setLevel(logging.WARNING)
     try:
         return EXIT_GOOD if flood(options).good else EXIT_BAD
-    except (OverloadError, DocumentError) as error:
+    except (OverloadError, DrillError, DocumentError) as error:
         say(f"overload: {error}")
     except KeyboardInterrupt:
         say("stopped")

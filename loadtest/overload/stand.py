@@ -1,7 +1,6 @@
 """The processes: a gateway on cores of its own, and nginx as `deploy/nginx` configures it."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -10,11 +9,11 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
+from urllib.parse import urlsplit
 
-from loadtest.accuracy.circumstances import ROOT
 from loadtest.overload.errors import OverloadError
 from tests.drills.errors import DrillError
-from tests.drills.nginx import nginx_is_here
+from tests.drills.nginx import Nginx, nginx_is_here
 from tests.drills.processes import is_success, wait_until, without_settings
 from triton_models.processes import die_with_parent
 from triton_models.server import LOOPBACK, Ports
@@ -23,7 +22,6 @@ CALL_S = 0.01
 DEADLINE_S = 1.0
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 40.0
-NGINX_FOLDER = ROOT / "deploy" / "nginx"
 BOTH_GATEWAYS, ONE_GATEWAY = "limit_conn all 128", "limit_conn all 64"
 """The outer cap is made for two gateways; here is one."""
 
@@ -88,14 +86,13 @@ async def gateway_alone(folder: Path, cores: Cores) -> AsyncIterator[Stand]:
 async def gateway_behind_nginx(folder: Path, cores: Cores) -> AsyncIterator[Stand]:
     """The same with nginx in front, which runs where this process does."""
     async with gateway_alone(folder, cores) as alone:
-        port = Ports.free().http
-        home = configure_nginx(folder / f"nginx-{port}", port, alone.port)
-        executable = shutil.which("nginx")
-        assert executable is not None, "not installed"
-        command = [executable, "-p", str(home), "-c", str(home / "nginx.conf")]
-        with running([*command, "-g", f"daemon off; pid {home}/nginx.pid;"], home / "stderr.log") as process:
-            await ready(f"http://{LOOPBACK}:{port}/livez", process)
-            yield replace(alone, name="behind nginx", port=port)
+        nginx = configured_nginx(folder / f"nginx-{alone.port}", alone.port)
+        nginx.start()
+        try:
+            await nginx.wait_ready()
+            yield replace(alone, name="behind nginx", port=port_of(nginx.url))
+        finally:
+            nginx.stop()
 
 
 STANDS = {"alone": gateway_alone, "nginx": gateway_behind_nginx}
@@ -103,26 +100,21 @@ STANDS = {"alone": gateway_alone, "nginx": gateway_behind_nginx}
 
 def possible(names: Sequence[str]) -> list[str]:
     """Those that this machine can build."""
-    return [name for name in names if name != "nginx" or (nginx_is_here() and NGINX_FOLDER.is_dir())]
+    return [name for name in names if name != "nginx" or nginx_is_here()]
 
 
-def configure_nginx(home: Path, port: int, gateway_port: int) -> Path:
-    """A copy of the configuration in `deploy`, with the addresses and folders of this run; everything else as it is."""
-    shutil.copytree(NGINX_FOLDER, home)
-    edit(home / "nginx.conf", {"/var/log/nginx": str(home), BOTH_GATEWAYS: ONE_GATEWAY})
-    folders = "".join(
-        f"{kind}_temp_path {home}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    )
-    edit(
-        home / "gateways.conf",
-        {
-            f"{LOOPBACK}:8081": f"{LOOPBACK}:{gateway_port}",
-            f"server {LOOPBACK}:8082": f"# server {LOOPBACK}:8082",
-            "upstream": f"{folders}upstream",
-        },
-    )
-    (home / "listen.conf").write_text(f"listen {LOOPBACK}:{port} default_server;\nserver_name ocr;\n", encoding="utf-8")
-    return home
+def configured_nginx(folder: Path, gateway_port: int) -> Nginx:
+    """An nginx that has yet to be started, as deployed but for addresses, paths and the number of gateways."""
+    nginx = Nginx(folder, [gateway_port])
+    edit(folder / "nginx.conf", {BOTH_GATEWAYS: ONE_GATEWAY})
+    return nginx
+
+
+def port_of(url: str) -> int:
+    """The port that an address names."""
+    port = urlsplit(url).port
+    assert port is not None, url
+    return port
 
 
 def edit(path: Path, replaced: dict[str, str]) -> None:
@@ -134,7 +126,7 @@ def edit(path: Path, replaced: dict[str, str]) -> None:
     text = path.read_text(encoding="utf-8")
     for old, new in replaced.items():
         if old not in text:
-            raise OverloadError(f"{path.name} in {NGINX_FOLDER} has no {old!r} any more")
+            raise OverloadError(f"{path.name} has no {old!r} any more")
         text = text.replace(old, new)
     path.write_text(text, encoding="utf-8")
 

@@ -1,7 +1,6 @@
 """The overload's processes: who runs where, nginx's configuration, and a short flood of a real gateway."""
 
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -14,11 +13,10 @@ from loadtest.overload.goals import ALONE
 from loadtest.overload.load import Stream, offer
 from loadtest.overload.phases import Requests
 from loadtest.overload.reply import NO_ANSWER, REFUSALS
-from loadtest.overload.stand import NGINX_FOLDER, STANDS, Cores, configure_nginx, edit, possible
+from loadtest.overload.stand import STANDS, Cores, configured_nginx, edit, possible
+from tests.drills.nginx import DEPLOYED, nginx_is_here
 from tests.drills.processes import read_log
 from triton_models.server import LOOPBACK
-
-needs_nginx_files = pytest.mark.skipif(not NGINX_FOLDER.is_dir(), reason="deploy/nginx is not here")
 
 
 @pytest.mark.parametrize("available", [[], [3]])
@@ -31,15 +29,12 @@ def test_the_gateway_has_a_core_of_its_own() -> None:
     assert Cores.of([0, 1, 5]) == Cores(frozenset({5}), frozenset({0, 1}))
 
 
-@needs_nginx_files
-def test_nginx_is_configured_as_in_deploy_but_for_addresses_and_the_number_of_gateways(tmp_path: Path) -> None:
-    home = configure_nginx(tmp_path / "nginx", 15_001, 15_002)
-    gateways = (home / "gateways.conf").read_text()
-    assert "    server 127.0.0.1:15002 max_fails=1" in gateways
-    assert "# server 127.0.0.1:8082" in gateways
-    before, after = ((folder / "nginx.conf").read_text().splitlines() for folder in (NGINX_FOLDER, home))
-    changed = [line for line, old in zip(after, before, strict=True) if line != old]
-    assert [line.split()[0] for line in changed] == ["error_log", "access_log", "limit_conn"]
+def test_nginx_is_deployed_with_half_its_cap_in_front_of_one_gateway(tmp_path: Path) -> None:
+    configured_nginx(tmp_path / "nginx", 15_002)
+    assert "server 127.0.0.1:15002 max_fails" in (tmp_path / "nginx" / "gateways.conf").read_text()
+    before, after = ((folder / "nginx.conf").read_text() for folder in (DEPLOYED, tmp_path / "nginx"))
+    assert "limit_conn all 128" in before
+    assert "limit_conn all 64" in after
 
 
 def test_a_configuration_that_has_changed_is_noticed(tmp_path: Path) -> None:
@@ -56,7 +51,7 @@ async def test_every_request_of_a_flood_is_answered_once_and_every_refusal_says_
     name: str, tmp_path: Path
 ) -> None:
     if name not in possible([name]):
-        pytest.skip("nginx or its configuration is not here")
+        pytest.skip("nginx is not on PATH")
     async with STANDS[name](tmp_path, Cores.of(sorted(os.sched_getaffinity(0)))) as stand:
         client = Client(LOOPBACK, stand.port)
         page = Requests(client).page
@@ -76,4 +71,4 @@ async def test_every_request_of_a_flood_is_answered_once_and_every_refusal_says_
 
 def test_what_is_not_here_is_not_tried() -> None:
     assert possible(["alone"]) == ["alone"]
-    assert ("nginx" in possible(tuple(STANDS))) is (shutil.which("nginx") is not None and NGINX_FOLDER.is_dir())
+    assert ("nginx" in possible(tuple(STANDS))) is nginx_is_here()
