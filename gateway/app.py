@@ -18,6 +18,7 @@ from gateway.inference.batcher import Batcher, BatchLimits
 from gateway.inference.detector import Detector
 from gateway.inference.embedded import EmbeddedBackend
 from gateway.inference.triton import TritonBackend
+from gateway.inference.watching import WatchOptions
 from gateway.line_reader import LineReader
 from gateway.logs import logging_to
 from gateway.metrics import StageTimes
@@ -90,9 +91,10 @@ def make_backend(settings: Settings) -> Backend:
             recognition_model=settings.recognition_model,
         )
     return TritonBackend(
-        settings.triton_address,
+        settings.triton_addresses,
         detection_model=settings.detection_model,
         recognition_model=settings.recognition_model,
+        watch=WatchOptions(probe_interval_s=settings.triton_probe_interval_s),
     )
 
 
@@ -117,6 +119,7 @@ def create_app(settings: Settings, backend: Backend, *, draining: Callable[[], b
     canary = Canary(
         read_known_picture,
         lambda: backend.last_answer_at,
+        lambda: backend.outage,
         interval_s=settings.canary_interval_s,
         timeout_s=settings.canary_timeout_s,
     )
@@ -141,6 +144,7 @@ def create_app(settings: Settings, backend: Backend, *, draining: Callable[[], b
         models=lambda: ServedModels.of(backend.contract),
         limits=request_limits,
         draining=draining,
+        endpoints=lambda: backend.endpoints,
     )
     door = Door(WORK, request_limits, settings.max_pixels, lambda: canary.outage)
     app = create_web(version=__version__, lifespan=lifespan, admission=make_admission(settings, door))

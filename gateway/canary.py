@@ -10,25 +10,30 @@ from collections.abc import Awaitable, Callable
 from importlib.resources import files
 
 from gateway import metrics
-from gateway.errors import OcrError
+from gateway.errors import InferenceTimeout, OcrError, Overloaded
 
 KNOWN_PICTURE = files("gateway").joinpath("known_picture.png").read_bytes()
 KNOWN_TEXT = "Known picture\n0123456789"
+
+NO_SERVER = "no inference server takes calls at the moment"
 
 logger = logging.getLogger(__name__)
 
 
 class Canary:
-    """Reads the known picture now and then; the service is ready while the last reading was right.
+    """Reads the known picture now and then; the service is ready while the last reading was right, and no outage is on.
 
-    A reading that times out while the models answer other calls proves load, not a fault: it changes nothing, or a busy
-    service would be taken out of rotation and the rest of the fleet would drown.
+    That no server can be called is known sooner and better by the backend, which watches each of them: a hang takes it
+    a second. Then the service is not ready, and readings that fail meanwhile say nothing new. A reading that is late
+    while the models answer other calls proves load, not a fault: it changes nothing either, or a busy service would be
+    taken out of rotation and the rest of the fleet would drown.
     """
 
     def __init__(
         self,
         read_text: Callable[[bytes, float], Awaitable[str]],
         last_answer_at: Callable[[], float],
+        backend_outage: Callable[[], str] = lambda: "",
         *,
         interval_s: float,
         timeout_s: float,
@@ -38,11 +43,13 @@ class Canary:
         Args:
             read_text: reads a picture within so many seconds.
             last_answer_at: when the models last answered any call, on the monotonic clock.
+            backend_outage: why the backend can take no call; empty if it can.
             interval_s: time between readings.
             timeout_s: deadline of a reading.
         """
         self._read_text = read_text
         self._last_answer_at = last_answer_at
+        self._backend_outage = backend_outage
         self._interval_s = interval_s
         self._timeout_s = timeout_s
         self._right = self._tried = False
@@ -55,12 +62,16 @@ class Canary:
         age_s = time.monotonic() - self._checked_at
         if age_s > 2 * (self._interval_s + self._timeout_s):
             return f"the known picture has not been tried for {age_s:.0f} s"
-        return "" if self._right else self._reason
+        return self._backend_outage() or ("" if self._right else self._reason)
 
     @property
     def outage(self) -> str:
-        """What was wrong at the last try, while it was not made good; empty before the first try, which may go well."""
-        return self._reason if self._tried and not self._right else ""
+        """Why requests can't be answered now, for clients; empty before the first try, which may go well."""
+        if not self._tried:
+            return ""
+        if self._backend_outage():
+            return NO_SERVER
+        return "" if self._right else self._reason
 
     @property
     def ready(self) -> bool:
@@ -79,11 +90,17 @@ class Canary:
         try:
             text = await self._read_text(KNOWN_PICTURE, self._timeout_s)
         except OcrError as error:
-            busy = self._right and self._last_answer_at() > started
-            self._note(right=busy, reason=f"{error.code}: {error.detail}")
+            excused = self._right and self._is_excused(error, started)
+            self._note(right=excused, reason=f"{error.code}: {error.detail}")
         else:
             metrics.CANARY_SECONDS.observe(time.monotonic() - started)
             self._note(right=text == KNOWN_TEXT, reason=f"the known picture was read as {text!r}")
+
+    def _is_excused(self, error: OcrError, started: float) -> bool:
+        """Whether a reading failed for a reason that is known already, or for want of time that others took."""
+        if self._backend_outage():
+            return True
+        return isinstance(error, (InferenceTimeout, Overloaded)) and self._last_answer_at() > started
 
     def _note(self, *, right: bool, reason: str) -> None:
         if right and not self._right:
@@ -92,4 +109,4 @@ class Canary:
             logger.error("not ready: %s", reason)
         self._right, self._reason, self._checked_at = right, reason, time.monotonic()
         self._tried = True
-        metrics.CANARY_OK.set(right)
+        metrics.CANARY_OK.set(right and not self._backend_outage())

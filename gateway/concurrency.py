@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Self, TypeVar, TypeVarTuple
@@ -25,6 +26,40 @@ async def gather_all(awaitables: Iterable[Awaitable[T]]) -> list[T]:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         raise
+
+
+class Slots:
+    """Slots for work under way, whose number may change; whoever has waited longest gets the next free one."""
+
+    def __init__(self, count: Callable[[], int]) -> None:
+        """Prepare; `count()` says how many there are at the moment."""
+        self._count = count
+        self._taken = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def acquire(self) -> None:
+        """Take a slot when it is one's turn."""
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        self._hand_out()
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled():
+                self.release()
+            raise
+
+    def release(self) -> None:
+        """Give it back."""
+        self._taken -= 1
+        self._hand_out()
+
+    def _hand_out(self) -> None:
+        while self._waiting and self._taken < self._count():
+            turn = self._waiting.popleft()
+            if not turn.done():
+                self._taken += 1
+                turn.set_result(None)
 
 
 class CpuPool:

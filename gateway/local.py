@@ -139,7 +139,7 @@ class Pair:
         if triton is None:
             environment["OCR_MODEL_REPOSITORY"] = str(build_models(options).resolve())
         else:
-            environment["OCR_TRITON_ADDRESS"] = triton.grpc_address
+            environment["OCR_TRITON_ADDRESSES"] = triton.grpc_address
         self._say("starting the gateway, which reads a known picture first")
         gateway = self._stack.enter_context(GatewayProcess(environment, options))
         self._children.append(gateway)

@@ -75,6 +75,17 @@ CALL_SECONDS = Histogram(
     buckets=LATENCY_BUCKETS_S,
 )
 CALLS_IN_FLIGHT = Gauge("ocr_backend_calls_in_flight", "Calls to the inference server under way.", ("model",))
+ENDPOINT_STATE = Gauge(
+    "ocr_endpoint_state",
+    "1 for the state that an inference server is in; it takes calls when serving.",
+    ("endpoint", "state"),
+)
+ENDPOINT_CALLS = Counter(
+    "ocr_endpoint_calls_total", "Calls to one inference server, retries included.", ("endpoint", "outcome")
+)
+ENDPOINT_CALLS_IN_FLIGHT = Gauge("ocr_endpoint_calls_in_flight", "Calls to one server under way.", ("endpoint",))
+ENDPOINT_PROBES = Counter("ocr_endpoint_probes_total", "Tiny inferences that test one server.", ("endpoint", "outcome"))
+RETRIES = Counter("ocr_backend_retries_total", "Calls tried again on another server, by what failed.", ("code",))
 WIRE_BYTES = Counter(
     "ocr_backend_wire_bytes_total",
     "Size of the messages exchanged with the inference server.",

@@ -4,10 +4,11 @@ import os
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from gateway.errors import SettingsError
+from gateway.inference.addresses import parse_addresses
 from gateway.web.clients import ApiClients
 
 PREFIX = "OCR_"
@@ -25,7 +26,13 @@ class Settings(BaseSettings):
         "triton",
         description="Where the models run: a Triton server, or ONNX Runtime in the gateway's own process.",
     )
-    triton_address: str = Field("127.0.0.1:8001", description="Triton's gRPC address, `host:port`.")
+    triton_addresses: str = Field(
+        "127.0.0.1:8001",
+        description="Triton's gRPC addresses, `host:port,host:port`, or `dns:///name:port` for all that DNS has.",
+    )
+    triton_probe_interval_s: float = Field(
+        1.5, gt=0, description="Time between probes of each Triton, tiny inferences that test its models, seconds."
+    )
     detection_model: str = Field("text_detection", description="Name, or name prefix, of the detection model(s).")
     recognition_model: str = Field("text_recognition", description="Name, or name prefix, of the recognition model(s).")
     model_repository: Path = Field(
@@ -76,9 +83,12 @@ class Settings(BaseSettings):
         description="Padded area of one recognition call, pixels: rows x line height x bucket width. "
         "It bounds the memory of the inference server. A single row is always sent.",
     )
-    detection_calls: int = Field(2, ge=1, description="Detection calls under way at once.")
+    detection_calls: int = Field(2, ge=1, description="Detection calls under way at once on each Triton.")
     recognition_calls: int = Field(
-        2, ge=1, description="Recognition calls under way at once: one that runs and one that waits for each instance."
+        2,
+        ge=1,
+        description="Recognition calls under way at once on each Triton: "
+        "one that runs and one that waits for each instance.",
     )
     cpu_threads: int = Field(0, ge=0, description="Threads for decoding and post-processing. 0: one per core.")
     canary_interval_s: float = Field(5.0, gt=0, description="Time between readings of the known picture, seconds.")
@@ -90,6 +100,12 @@ class Settings(BaseSettings):
         "info", description="Least severity that is logged."
     )
     log_format: Literal["json", "text"] = Field("json", description="JSON lines, or text for reading at a terminal.")
+
+    @field_validator("triton_addresses")
+    @classmethod
+    def _addresses_are_such(cls, addresses: str) -> str:
+        parse_addresses(addresses)
+        return addresses
 
     @model_validator(mode="after")
     def _timeouts_fit(self) -> Self:

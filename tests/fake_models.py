@@ -55,6 +55,9 @@ class FakeModels:
         recognition = RecognitionContract((RecognitionModel("text_recognition", "1"),), 48, BUCKETS, CHARSET)
         self.contract = Contract("fake", detection, recognition)
         self.last_answer_at = 0.0
+        self.outage = ""
+        self.servers = 1
+        self.endpoints = ()
         self.errors = {"detect": [], "recognize": []}
         self.timeouts = []
         self.chunks = []

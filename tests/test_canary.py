@@ -3,7 +3,7 @@ import time
 import pytest
 
 from gateway.canary import KNOWN_PICTURE, KNOWN_TEXT, Canary
-from gateway.errors import BackendUnavailable, InferenceTimeout
+from gateway.errors import BackendUnavailable, InferenceFailed, InferenceTimeout
 
 
 class Reader:
@@ -60,6 +60,38 @@ async def test_a_late_reading_while_other_calls_are_answered_is_load_and_no_faul
     reader.last_answer_at = 0.0
     await canary.check()
     assert not canary.ready
+
+
+async def test_an_outage_of_the_backend_counts_at_once_and_its_end_too():
+    outage = ""
+    reader = Reader(KNOWN_TEXT)
+    canary = Canary(reader.read_text, lambda: 0.0, lambda: outage, interval_s=60, timeout_s=1)
+    await canary.check()
+    assert canary.ready
+    outage = "a:8001 silent: no sign of life"
+    assert (canary.ready, canary.reason) == (False, outage)
+    outage = ""
+    assert canary.ready
+
+
+async def test_a_reading_that_fails_in_an_outage_says_nothing_of_the_time_after_it():
+    outage = ""
+    reader = Reader(KNOWN_TEXT, BackendUnavailable("no server is there"))
+    canary = Canary(reader.read_text, lambda: 0.0, lambda: outage, interval_s=60, timeout_s=1)
+    await canary.check()
+    outage = "a:8001 silent: no sign of life"
+    await canary.check()
+    outage = ""
+    assert canary.ready
+
+
+async def test_a_model_that_fails_is_no_load_however_many_other_calls_are_answered():
+    reader = Reader(KNOWN_TEXT, InferenceFailed("broken"))
+    canary = canary_of(reader)
+    await canary.check()
+    reader.last_answer_at = time.monotonic() + 1
+    await canary.check()
+    assert "inference_failed: broken" in canary.reason
 
 
 async def test_a_reading_that_is_long_ago_does_not_count():

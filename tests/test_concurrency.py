@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from gateway.concurrency import CpuPool, gather_all
+from gateway.concurrency import CpuPool, Slots, gather_all
 from gateway.deadline import Deadline
 from gateway.errors import DeadlineExceeded, Overloaded
 
@@ -115,3 +115,66 @@ async def test_work_that_was_cancelled_while_it_waited_for_a_thread_is_never_beg
         await busy
         await pool.run(done.append, 2)
     assert done == [2]
+
+
+async def take(slots, taken, name):
+    await slots.acquire()
+    taken.append(name)
+
+
+async def settle():
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def test_slots_go_to_whoever_has_waited_longest():
+    taken, slots = [], Slots(lambda: 2)
+    tasks = [asyncio.create_task(take(slots, taken, name)) for name in "abcd"]
+    await settle()
+    assert taken == ["a", "b"]
+    slots.release()
+    await settle()
+    assert taken == ["a", "b", "c"]
+    slots.release()
+    await asyncio.gather(*tasks)
+    assert taken == ["a", "b", "c", "d"]
+
+
+async def test_more_slots_are_given_out_when_there_are_more_and_none_while_too_many_are_taken():
+    count = 1
+    taken, slots = [], Slots(lambda: count)
+    tasks = [asyncio.create_task(take(slots, taken, name)) for name in "abc"]
+    await settle()
+    assert taken == ["a"]
+    count = 3
+    slots.release()
+    await asyncio.gather(*tasks)
+    count = 1
+    late = asyncio.create_task(take(slots, taken, "d"))
+    slots.release()
+    await settle()
+    assert taken == ["a", "b", "c"]
+    slots.release()
+    await late
+
+
+async def test_whoever_stops_waiting_takes_no_slot():
+    taken, slots = [], Slots(lambda: 1)
+    await slots.acquire()
+    impatient, patient = (asyncio.create_task(take(slots, taken, name)) for name in "ab")
+    await settle()
+    impatient.cancel()
+    slots.release()
+    await patient
+    assert taken == ["b"]
+
+
+async def test_a_slot_given_to_someone_who_was_cancelled_in_that_moment_is_passed_on():
+    taken, slots = [], Slots(lambda: 1)
+    await slots.acquire()
+    unlucky, next_one = (asyncio.create_task(take(slots, taken, name)) for name in "ab")
+    await settle()
+    slots.release()
+    unlucky.cancel()
+    await next_one
+    assert taken == ["b"]

@@ -13,10 +13,11 @@ import cv2
 import httpx
 import numpy as np
 import pytest
-from fake_triton import FakeTriton, input_of, listening
+from fake_triton import FakeTriton, blanks, input_of, listening
 from made_configs import detection_config, recognition_config
 
 from gateway.drain import any_waiting
+from gateway.inference.probes import REQUEST_ID
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGTERM")
 
@@ -29,7 +30,8 @@ MINE = "a-request-of-the-test"
 
 @dataclass
 class Detector:
-    """Finds nothing on any page. Calls for the request called `MINE` wait for the gate; the canary's wait for ever.
+    """Finds nothing on any page. Calls for the request called `MINE` wait for the gate; the canary's wait for ever, and
+    probes, which keep the server in rotation, don't wait.
 
     So the gateway is neither ready nor, as far as it knows, out of order.
 
@@ -42,11 +44,12 @@ class Detector:
     busy: asyncio.Event
 
     async def __call__(self, request):
-        if request.id != MINE:
+        if request.id == MINE:
+            self.busy.set()
+            await self.gate.wait()
+        elif request.id != REQUEST_ID:
             self.known.set()
             await asyncio.Event().wait()
-        self.busy.set()
-        await self.gate.wait()
         return {"probability_map": np.zeros_like(input_of(request)[..., 0])}
 
 
@@ -97,12 +100,12 @@ async def running(folder, **settings):
     """A gateway that listens and knows its models."""
     detector = Detector(asyncio.Event(), asyncio.Event(), asyncio.Event())
     configs = {one.name: one for one in (detection_config(), recognition_config())}
-    triton = FakeTriton(configs, {"text_detection": detector})
+    triton = FakeTriton(configs, {"text_detection": detector, "text_recognition": blanks})
     port = free_port()
     async with listening(triton) as address:
         own = {
             "OCR_PORT": str(port),
-            "OCR_TRITON_ADDRESS": address,
+            "OCR_TRITON_ADDRESSES": address,
             "OCR_LOG_FORMAT": "text",
             "OCR_CANARY_TIMEOUT_S": "3600",
         }

@@ -105,7 +105,7 @@ def test_a_gateway_whose_triton_ends_is_not_waited_for():
 def test_a_gateway_that_is_not_ready_says_why_now_and_then_and_in_the_end():
     port, said = free_port(), []
     nowhere = f"127.0.0.1:{free_port()}"
-    environment = {"OCR_PORT": str(port), "OCR_TRITON_ADDRESS": nowhere}
+    environment = {"OCR_PORT": str(port), "OCR_TRITON_ADDRESSES": nowhere}
     with (
         GatewayProcess(environment, options(port=port)) as gateway,
         pytest.raises(PreconditionError, match=r"not ready after 6 s: .*can't be reached"),
@@ -113,7 +113,7 @@ def test_a_gateway_that_is_not_ready_says_why_now_and_then_and_in_the_end():
         gateway.wait_ready(6.0, say=said.append)
     (line,) = said
     assert line.startswith("the gateway is not ready yet (5 s): ")
-    assert line.endswith("can't be reached")
+    assert "can't be reached" in line
 
 
 def test_an_unknown_model_set_is_refused_before_anything_is_fetched(tmp_path):
@@ -156,7 +156,7 @@ def test_afterwards_signals_do_what_they_did_before():
 def test_a_gateway_that_is_killed_while_it_is_stopped_is_not_waited_for():
     """As the second Ctrl-C does it."""
     port = free_port()
-    with GatewayProcess({"OCR_PORT": str(port), "OCR_TRITON_ADDRESS": "127.0.0.1:1"}, options(port=port)) as gateway:
+    with GatewayProcess({"OCR_PORT": str(port), "OCR_TRITON_ADDRESSES": "127.0.0.1:1"}, options(port=port)) as gateway:
         gateway.kill()
         while gateway.exit_code() is None:
             time.sleep(0.01)

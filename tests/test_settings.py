@@ -20,6 +20,12 @@ def test_a_misspelt_variable_is_refused_by_name(monkeypatch):
         Settings.read()
 
 
+def test_an_address_that_is_none_is_refused_by_name(monkeypatch):
+    monkeypatch.setenv("OCR_TRITON_ADDRESSES", "triton-1:8001,triton-2")
+    with pytest.raises(SettingsError, match="'triton-2' is not host:port"):
+        Settings.read()
+
+
 def test_a_value_out_of_range_is_refused(monkeypatch):
     monkeypatch.setenv("OCR_TIMEOUT_S", "-1")
     with pytest.raises(SettingsError, match="timeout_s"):

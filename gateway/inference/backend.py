@@ -1,9 +1,26 @@
 """The seam between pipeline and inference server: a few methods that Triton, ONNX Runtime and a test's fake share."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from gateway.arrays import Image, ProbabilityMap, Rows, RowSteps
 from gateway.inference.contract import Contract
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointStatus:
+    """What one server is doing, for operators.
+
+    Attributes:
+        address: host:port.
+        state: one word; it takes calls when it is "serving".
+        reason: why it does not; empty if it does.
+    """
+
+    address: str
+    state: str
+    reason: str
 
 
 class Backend(Protocol):
@@ -20,6 +37,18 @@ class Backend(Protocol):
     @property
     def last_answer_at(self) -> float:
         """When a model last answered, on the monotonic clock; 0 if never."""
+
+    @property
+    def outage(self) -> str:
+        """Why no call can be taken at the moment, in words for an operator; empty if calls can be."""
+
+    @property
+    def servers(self) -> int:
+        """How many servers share the calls; 0 in an outage."""
+
+    @property
+    def endpoints(self) -> Sequence[EndpointStatus]:
+        """What each server is doing; empty where there are none."""
 
     async def detect(self, image: Image, *, timeout_s: float) -> ProbabilityMap:
         """Probability of text per pixel of `image`, whose shape is one that the contract allows.

@@ -40,8 +40,8 @@ class BatchLimits:
     Attributes:
         max_chunk_pixels: most padded pixels of a chunk (rows x line height x bucket width), which fixes the memory
             that a call needs; 32 rows of 48x320. A single row may exceed it.
-        calls_in_flight: recognition calls under way at a time; with two, one is on its way while the other is
-            computed.
+        calls_in_flight: recognition calls under way at a time for each server; with two, one is on its way while the
+            other is computed.
     """
 
     max_chunk_pixels: int = 32 * 48 * 320
@@ -131,7 +131,8 @@ class Batcher:
     def _send(self) -> None:
         """Start calls while there are rows that wait and calls that may be made."""
         self._release_expired()
-        while len(self._calls) < self._limits.calls_in_flight and (chunk := self._queue.take(self._most_rows)):
+        most = self._limits.calls_in_flight * max(1, self._backend.servers)
+        while len(self._calls) < most and (chunk := self._queue.take(self._most_rows)):
             self._start(*chunk)
         metrics.ROWS_QUEUED.set(len(self._queue))
 

@@ -6,7 +6,7 @@ What differs, running a model on named tensors, is one method that `TritonBacken
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
@@ -14,6 +14,7 @@ from typing import ParamSpec, TypeVar
 from gateway.arrays import Image, ProbabilityMap, Rows, RowSteps
 from gateway.deadline import Deadline
 from gateway.errors import BackendUnavailable, InferenceTimeout, OcrError
+from gateway.inference.backend import EndpointStatus
 from gateway.inference.codecs import Codec, Pixels, Tensors, detection_codec, recognition_codec
 from gateway.inference.contract import Contract
 from gateway.metrics import CALL_SECONDS, CALLS, CALLS_IN_FLIGHT
@@ -64,6 +65,21 @@ class ModelBackend(ABC):
     def last_answer_at(self) -> float:
         """When a model last answered, on the monotonic clock; 0 if never."""
         return self._last_answer_at
+
+    @property
+    def outage(self) -> str:
+        """Why no call can be taken; empty if calls can be."""
+        return "" if self._contract else "the models have not been read yet"
+
+    @property
+    def servers(self) -> int:
+        """How many servers share the calls."""
+        return 1
+
+    @property
+    def endpoints(self) -> Sequence[EndpointStatus]:
+        """What each server is doing; without servers, nothing."""
+        return ()
 
     @abstractmethod
     async def refresh(self) -> None:

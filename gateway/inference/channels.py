@@ -1,10 +1,9 @@
 """The gRPC channel to Triton, with the arguments that decide how a hang, a restart or a large message turns out.
 
 `grpc.aio` with Triton's generated stub, and not `tritonclient.grpc.aio`: see docs/decisions/0005-the-generated-stub.md.
-Several servers will be another target and a service config here (round robin, outlier detection); callers won't see it.
+Each server has a channel of its own: see docs/decisions/0013-a-channel-per-server.md.
 """
 
-import asyncio
 from dataclasses import dataclass
 
 import grpc
@@ -26,7 +25,7 @@ class ChannelOptions:
     ping_timeout_s: float = 1.0
     connect_timeout_s: float = 1.0
     first_backoff_s: float = 0.1
-    max_backoff_s: float = 1.0
+    max_backoff_s: float = 0.25
 
     def arguments(self) -> tuple[tuple[str, int], ...]:
         """The channel arguments, each for a reason."""
@@ -63,18 +62,9 @@ class TritonConnection:
         self._channel = grpc.aio.insecure_channel(address, arguments)
         self.stub = GRPCInferenceServiceStub(self._channel)
 
-    async def is_ready_within(self, timeout_s: float) -> bool:
-        """Wait for a connection that is being made; whether it stands."""
-        try:
-            async with asyncio.timeout(timeout_s):
-                await self._channel.channel_ready()
-        except TimeoutError:
-            return False
-        return True
-
-    async def close(self) -> None:
-        """Cancel the calls in flight and disconnect."""
-        await self._channel.close()
+    async def close(self, grace_s: float | None = None) -> None:
+        """Disconnect, after the calls in flight have ended or `grace_s` have passed; None cancels them."""
+        await self._channel.close(grace_s)
 
 
 def _milliseconds(seconds: float) -> int:

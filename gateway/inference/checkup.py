@@ -1,14 +1,13 @@
-"""Whether a Triton works, found out in the only way that tells: by running its models, here on a few black pixels.
+"""Whether a Triton works, found out in the only way that tells: by running its models on the smallest input.
 
 Its own health stays green when a model's process has died (docs/operations.md). Whether the models read rightly is
 another question, which `gateway.canary` asks.
 """
 
-import numpy as np
-
 from gateway.errors import Overloaded
-from gateway.inference.backend import Backend
-from gateway.inference.triton import TritonBackend
+from gateway.inference.endpoints import Endpoint
+from gateway.inference.probes import choose_probes
+from gateway.inference.served_models import ModelNames
 
 
 async def check_up(address: str, *, answer_s: float = 2.0, finish_s: float = 20.0) -> None:
@@ -22,18 +21,12 @@ async def check_up(address: str, *, answer_s: float = 2.0, finish_s: float = 20.
     Raises:
         OcrError: one does not, and why.
     """
-    backend = await TritonBackend.connect(address, timeout_s=answer_s)
+    endpoint = Endpoint(address, ModelNames(), timeout_s=answer_s, changed=lambda: None)
     try:
-        await _run_models(backend, finish_s)
+        contract = await endpoint.read_contract()
+        for probe in choose_probes(contract, doubted=()):
+            probe.check(await endpoint.call(probe.request(), timeout_s=finish_s))
     except Overloaded:
         pass  # no fault of the models, and a restart would mend nothing
     finally:
-        await backend.close()
-
-
-async def _run_models(backend: Backend, timeout_s: float) -> None:
-    contract = backend.contract
-    side = contract.detection.side_multiple
-    line = (1, contract.recognition.line_height, contract.recognition.buckets[0], 3)
-    await backend.detect(np.zeros((side, side, 3), np.uint8), timeout_s=timeout_s)
-    await backend.recognize(np.zeros(line, np.uint8), timeout_s=timeout_s)
+        await endpoint.close()

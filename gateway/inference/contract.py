@@ -8,6 +8,7 @@ models' configurations, so that gateway and models can't disagree: the charset, 
 Two contracts are equal when they ask for the same arrays and mean the same classes: versions are left out of it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -158,3 +159,36 @@ class Contract:
     model_set: str
     detection: DetectionContract
     recognition: RecognitionContract
+
+
+def difference(ours: Contract, theirs: Contract) -> str:
+    """The first thing in which theirs differs from ours, in words; empty if they are equal."""
+    if ours == theirs:
+        return ""
+    our_facts, their_facts = _facts(ours), _facts(theirs)
+    differing = (name for name, fact in our_facts.items() if fact != their_facts[name])
+    name = next(differing, None)
+    if name is None:
+        return _charset_difference(ours.recognition.charset, theirs.recognition.charset)
+    return f"{name}: {their_facts[name]!r} here, {our_facts[name]!r} in use"
+
+
+def _facts(contract: Contract) -> dict[str, object]:
+    """What two contracts that differ most likely differ in, the most telling first."""
+    detection, recognition = contract.detection, contract.recognition
+    names = [model.name for model in detection.models] + [model.name for model in recognition.models]
+    return {
+        "model set": contract.model_set,
+        "classes": len(recognition.charset),
+        "models": names,
+        "line height": recognition.line_height,
+        "buckets": recognition.buckets,
+        "graphs": (detection.graph, recognition.graph),
+    }
+
+
+def _charset_difference(ours: Sequence[str], theirs: Sequence[str]) -> str:
+    for number, (our, their) in enumerate(zip(ours, theirs, strict=True)):
+        if our != their:
+            return f"class {number}: {their!r} here, {our!r} in use"
+    return "shapes of the models: others than in use"

@@ -5,6 +5,7 @@ import time
 
 from gateway import metrics
 from gateway.arrays import Image, ProbabilityMap
+from gateway.concurrency import Slots
 from gateway.deadline import Deadline
 from gateway.errors import InferenceTimeout
 from gateway.inference.backend import Backend
@@ -14,8 +15,9 @@ class Detector:
     """Finds text in pages through a backend; pages are detected one a call, so that none depends on another."""
 
     def __init__(self, backend: Backend, *, calls_in_flight: int) -> None:
+        """Prepare; so many calls may be under way for each server."""
         self._backend = backend
-        self._free = asyncio.Semaphore(calls_in_flight)
+        self._free = Slots(lambda: calls_in_flight * max(1, backend.servers))
 
     async def detect(self, tensor: Image, *, deadline: Deadline) -> ProbabilityMap:
         """The map of one page, whose shape the contract allows.

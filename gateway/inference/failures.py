@@ -43,7 +43,7 @@ QUEUED_TOO_LONG = Meaning(Overloaded, "the request waited too long in the infere
 NO_MORE_WORK = Meaning(Overloaded, "the inference server takes no more work")
 NO_SIGN_OF_LIFE = Meaning(InferenceTimeout, "the inference server gives no sign of life")
 NO_ANSWER = Meaning(InferenceTimeout, "no answer in time")
-STOPPING = Meaning(BackendUnavailable, "the inference server is shutting down")
+STOPPING = Meaning(BackendUnavailable, "the inference server is starting or shutting down")
 # What a server that drains says of all its models, and any server of a model that was unloaded or failed to load.
 NOT_LOADED = Meaning(BackendUnavailable, "the model is not loaded, or the inference server is shutting down")
 MISSING = Meaning(BackendUnavailable, "the inference server has no such model")
@@ -55,9 +55,6 @@ CANCELLED = Meaning(BackendUnavailable, "the inference server cancelled the call
 MISFIT = Meaning(UnexpectedOutput, "the request does not fit the model that is served")
 TOO_LARGE = Meaning(InferenceFailed, "a message was larger than gRPC carries")
 FAILED = Meaning(InferenceFailed, "the model failed")
-
-NO_CONNECTION_YET = "before receiving settings frame"
-"""A server's kernel took the connection, but the server has not said a word on it: it is stopped, or was until now."""
 
 BY_TEXT: tuple[tuple[str, Meaning], ...] = (
     # ONNX Runtime's arena: at its limit, and on a full card. The class and number of the exception vary by version.
@@ -74,8 +71,10 @@ BY_TEXT: tuple[tuple[str, Meaning], ...] = (
     ("request timeout expired", QUEUED_TOO_LONG),
     # A stopped server's kernel still takes connections, so a hang shows as one of these two.
     ("ping timeout", NO_SIGN_OF_LIFE),
-    (NO_CONNECTION_YET, NO_SIGN_OF_LIFE),
+    ("before receiving settings frame", NO_SIGN_OF_LIFE),
     ("server exiting", STOPPING),
+    ("server is stopping", STOPPING),
+    ("server not ready", STOPPING),
     ("has no available versions", NOT_LOADED),
     ("stub process", DEAD),
     ("rst_stream", UNREACHABLE),
@@ -111,9 +110,18 @@ def meaning_of(code: StatusCode, text: str) -> Meaning:
     return next((meaning for part, meaning in BY_TEXT if part in lowered), BY_CODE[code])
 
 
-def was_not_sent(error: grpc.aio.AioRpcError) -> bool:
-    """Whether a call failed because the connection to a server that was stopped has yet to be made anew."""
-    return NO_CONNECTION_YET in (error.details() or "").lower()
+def meaning_behind(error: OcrError) -> Meaning | None:
+    """The meaning that an error of ours was made from; None if no call to a server caused it."""
+    cause = error.__cause__
+    if isinstance(cause, grpc.aio.AioRpcError):
+        return meaning_of(cause.code(), cause.details() or "")
+    return None
+
+
+def foreign_text(error: OcrError) -> str:
+    """The server's or gRPC's own words behind an error of ours, for operators; empty if there are none."""
+    cause = error.__cause__
+    return f"({cause.details()})" if isinstance(cause, grpc.aio.AioRpcError) else ""
 
 
 def failure(subject: str, meaning: Meaning) -> OcrError:

@@ -6,7 +6,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from gateway.errors import BackendUnavailable, Draining
 from gateway.web.openapi import problem_responses, success_headers
-from gateway.web.schemas import StatusOut, json_response
+from gateway.web.schemas import ReadyOut, StatusOut, json_response, ready_out
 from gateway.web.services import Services
 
 
@@ -22,14 +22,14 @@ def add_health_routes(router: APIRouter, services: Services) -> None:
     @router.get(
         "/readyz",
         summary="Ready?",
-        response_model=StatusOut,
+        response_model=ReadyOut,
         responses={**success_headers(), **problem_responses("internal", "backend_unavailable", "draining")},
         tags=["health"],
     )
     async def readyz() -> Response:
         """Says whether requests should be sent here: the known picture was read rightly, and no shutdown has begun."""
         check_ready(services)
-        return json_response(StatusOut(status="ready"))
+        return json_response(ready_out(services.endpoints()))
 
     @router.get("/metrics", summary="Metrics", response_class=PlainTextResponse, responses=responses, tags=["health"])
     async def metrics() -> Response:

@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 from pydantic_core import to_json
 from starlette.responses import Response
 
+from gateway.inference.backend import EndpointStatus
 from gateway.ocr.elements import Page, TextLine
 from gateway.web.services import ServedModel, ServedModels
 
@@ -95,9 +96,29 @@ class StatusOut(BaseModel):
     status: str = Field(description="One word.", examples=["ready"])
 
 
+class EndpointOut(BaseModel):
+    """An inference server."""
+
+    address: str = Field(description="Its gRPC address.", examples=["10.0.0.7:8001"])
+    state: str = Field(description="What it is doing; it takes calls when it is serving.", examples=["serving"])
+    reason: str = Field(description="Why it takes no calls; empty if it does.", examples=[""])
+
+
+class ReadyOut(StatusOut):
+    """The service is ready if one of its inference servers is serving."""
+
+    endpoints: list[EndpointOut] = Field(description="The inference servers; empty if the models run in the service.")
+
+
 def json_response(answer: BaseModel, headers: Mapping[str, str] | None = None) -> Response:
     """Send an answer as it is; FastAPI would check it a second time."""
     return Response(to_json(answer), headers=headers, media_type="application/json")
+
+
+def ready_out(endpoints: Sequence[EndpointStatus]) -> ReadyOut:
+    """The answer of /readyz."""
+    servers = [EndpointOut(address=one.address, state=one.state, reason=one.reason) for one in endpoints]
+    return ReadyOut(status="ready", endpoints=servers)
 
 
 def models_out(served: ServedModels) -> ModelsOut:

@@ -1,10 +1,11 @@
 """What the routes need from the rest of the service; the composition root fills it in."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from gateway.deadline import Deadline
+from gateway.inference.backend import EndpointStatus
 from gateway.inference.contract import Contract
 from gateway.metrics import StageTimes
 from gateway.ocr.elements import Page
@@ -102,6 +103,7 @@ class Services:
         models: describes what is served; called for every answer, because models may be exchanged.
         limits: of one request.
         draining: whether the service is about to stop.
+        endpoints: what each inference server is doing.
     """
 
     pipeline: PageReader
@@ -109,3 +111,4 @@ class Services:
     models: Callable[[], ServedModels]
     limits: RequestLimits
     draining: Callable[[], bool]
+    endpoints: Callable[[], Sequence[EndpointStatus]] = tuple

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from gateways import running_gateway
+from gateways import ONLY_REQUESTS, running_gateway
 from served_models import EDITED, HOME, RECIPES
 
 from triton_models.build import build_repository
@@ -101,5 +101,5 @@ def own_triton(
 @pytest.fixture(scope="session")
 def gateway(triton: TritonProcess) -> Iterator[str]:
     """The URL of a gateway on the shared server. It reads its known picture once only, so as to count nothing else."""
-    with running_gateway(triton.grpc_address, OCR_CANARY_INTERVAL_S="3600", OCR_MAX_REQUESTS="64") as url:
+    with running_gateway(triton.grpc_address, **ONLY_REQUESTS, OCR_MAX_REQUESTS="64") as url:
         yield url

@@ -28,6 +28,9 @@ from triton_models.server import Ports, TritonProcess
 AS_IT_IS = PageOptions(detection=DetectionOptions(min_side=0))
 """Small pages are not enlarged: the tests are quicker, and a page of 320x480 pixels has a model for its very shape."""
 
+ONLY_REQUESTS = {"OCR_CANARY_INTERVAL_S": "3600", "OCR_TRITON_PROBE_INTERVAL_S": "3600"}
+"""Settings with which Triton, after the start, gets calls of requests only."""
+
 Read = Callable[..., Awaitable[Page]]
 
 
@@ -81,7 +84,7 @@ async def pipeline_on(
 def running_gateway(triton_address: str, **settings: str) -> Iterator[str]:
     """A gateway process with these settings, once it is ready; gives its URL."""
     options = PairOptions("triton", "127.0.0.1", Ports.free().http, DEFAULT_MODEL_SET, Path())
-    own = {"OCR_HOST": options.host, "OCR_PORT": str(options.port), "OCR_TRITON_ADDRESS": triton_address}
+    own = {"OCR_HOST": options.host, "OCR_PORT": str(options.port), "OCR_TRITON_ADDRESSES": triton_address}
     with GatewayProcess(own | settings, options) as process:
         process.wait_ready(60.0)
         yield base_url(options)

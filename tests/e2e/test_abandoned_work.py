@@ -5,7 +5,7 @@ import time
 
 import httpx
 import pytest
-from gateways import running_gateway
+from gateways import ONLY_REQUESTS, running_gateway
 from rendered_pages import png, receipt
 from served_models import HOME
 from triton_metrics import total_at, triton_executions
@@ -39,9 +39,7 @@ def server(triton_runtime, tmp_path_factory):
 
 @pytest.fixture
 def gateway(server):
-    with running_gateway(
-        server.grpc_address, OCR_CANARY_INTERVAL_S="3600", OCR_RECOGNITION_CALLS=str(CALLS_IN_FLIGHT)
-    ) as url:
+    with running_gateway(server.grpc_address, **ONLY_REQUESTS, OCR_RECOGNITION_CALLS=str(CALLS_IN_FLIGHT)) as url:
         yield url
 
 

@@ -25,7 +25,7 @@ STALLED = b"POST /v1/ocr?timeout=3 HTTP/1.1\r\nHost: gateway\r\nContent-Length: 
 def gateway_process(address):
     """The process and its options."""
     options = PairOptions("triton", "127.0.0.1", Ports.free().http, DEFAULT_MODEL_SET, Path())
-    settings = {"OCR_PORT": str(options.port), "OCR_TRITON_ADDRESS": address, "OCR_DRAIN_DELAY_S": "2"}
+    settings = {"OCR_PORT": str(options.port), "OCR_TRITON_ADDRESSES": address, "OCR_DRAIN_DELAY_S": "2"}
     with GatewayProcess(settings, options) as process:
         process.wait_ready(180.0)
         yield process, options

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from gateways import assert_same_answer, connected, pipeline_on, running_gateway
+from gateways import ONLY_REQUESTS, assert_same_answer, connected, pipeline_on, running_gateway
 from rendered_pages import lines_of_words, page, png, receipt, small_page, wide_line
 from served_models import EDITED, FEW_SHAPES, HOME, SHAPED
 from triton_metrics import samples_at, total_at, triton_requests
@@ -75,7 +75,7 @@ def models(server, repository):
 @pytest.fixture
 def gateway(server):
     """A gateway that has not learnt anything yet."""
-    with running_gateway(server.grpc_address, OCR_CANARY_INTERVAL_S="3600") as url:
+    with running_gateway(server.grpc_address, **ONLY_REQUESTS) as url:
         yield url
 
 

@@ -2,10 +2,11 @@
 
 import asyncio
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 
 from gateway.arrays import Image, ProbabilityMap, Rows, RowSteps
-from gateway.inference.backend import Backend
+from gateway.inference.backend import Backend, EndpointStatus
 from gateway.inference.batcher import Batcher
 from gateway.inference.contract import Contract
 
@@ -23,6 +24,18 @@ class Wrapped:
     @property
     def last_answer_at(self) -> float:
         return self._backend.last_answer_at
+
+    @property
+    def outage(self) -> str:
+        return self._backend.outage
+
+    @property
+    def servers(self) -> int:
+        return self._backend.servers
+
+    @property
+    def endpoints(self) -> Sequence[EndpointStatus]:
+        return self._backend.endpoints
 
     async def detect(self, image: Image, *, timeout_s: float) -> ProbabilityMap:
         return await self._backend.detect(image, timeout_s=timeout_s)

@@ -33,6 +33,7 @@ class FakeBackend:
     """
 
     last_answer_at = 0.0
+    servers = 1
 
     def __init__(self, models=ANY_SHAPE):
         detection = DetectionContract((DetectionModel("detection", "1"),))

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 import grpc
 import numpy as np
@@ -14,11 +15,14 @@ from tritonclient.grpc.service_pb2 import (
     ModelInferResponse,
     ModelMetadataResponse,
     RepositoryIndexResponse,
+    ServerLiveResponse,
 )
 from tritonclient.grpc.service_pb2_grpc import (
     GRPCInferenceServiceServicer,
     add_GRPCInferenceServiceServicer_to_server,
 )
+
+from gateway.inference.probes import REQUEST_ID
 
 NAMES = {np.dtype(np.uint8): "UINT8", np.dtype(np.int32): "INT32", np.dtype(np.float32): "FP32"}
 DTYPES = {name: dtype for dtype, name in NAMES.items()}
@@ -37,7 +41,10 @@ class ModelFailure(Exception):
 
 @dataclass
 class FakeTriton(GRPCInferenceServiceServicer):
-    """Serves `configs` by running `models`, both by name; a test may change either at any time."""
+    """Serves `configs` by running `models`, both by name; a test may change either at any time.
+
+    Probes are answered by what `models` was at first, unless `models_probed` is True; they are no `requests`.
+    """
 
     configs: dict[str, ModelConfig]
     models: dict[str, Model]
@@ -45,10 +52,23 @@ class FakeTriton(GRPCInferenceServiceServicer):
     answering_version: str | None = None
     restricted: bool = False
     requests: list[ModelInferRequest] = field(default_factory=list)
+    probes: list[ModelInferRequest] = field(default_factory=list)
+    models_probed: bool = False
+    beats: int = 0
+    alive: Callable[[], Awaitable[bool]] | None = None
     calls: list[str] = field(default_factory=list)
     busy: asyncio.Event = field(default_factory=asyncio.Event)
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
     time_left_s: float | None = None
+
+    def __post_init__(self):
+        self.sound_models = dict(self.models)
+
+    async def ServerLive(self, request, context):  # noqa: N802 - a name of the protocol
+        self.beats += 1
+        if self.alive is not None:
+            await self._answer(self.alive, context)
+        return ServerLiveResponse(live=True)
 
     async def ModelMetadata(self, request, context):  # noqa: N802 - a name of the protocol
         self.calls.append(f"metadata {request.name}")
@@ -70,16 +90,13 @@ class FakeTriton(GRPCInferenceServiceServicer):
         return index
 
     async def ModelInfer(self, request, context):  # noqa: N802 - a name of the protocol
-        self.requests.append(request)
-        self.time_left_s = context.time_remaining()
+        is_probe = request.id == REQUEST_ID
+        (self.probes if is_probe else self.requests).append(request)
+        if not is_probe:
+            self.time_left_s = context.time_remaining()
         await self._require(request.model_name, context)
-        try:
-            answer = await self.models[request.model_name](request)
-        except asyncio.CancelledError:
-            self.cancelled.set()
-            raise
-        except ModelFailure as failure:
-            await context.abort(failure.code, failure.text)
+        models = self.sound_models if is_probe and not self.models_probed else self.models
+        answer = await self._answer(partial(models[request.model_name], request), context)
         if not isinstance(answer, ModelInferResponse):
             answer = answer_of(answer)
         answer.model_name, answer.model_version, answer.id = (
@@ -89,7 +106,16 @@ class FakeTriton(GRPCInferenceServiceServicer):
         )
         return answer
 
-    async def hang(self, request):
+    async def _answer(self, ask, context):
+        try:
+            return await ask()
+        except asyncio.CancelledError:
+            self.cancelled.set()
+            raise
+        except ModelFailure as failure:
+            await context.abort(failure.code, failure.text)
+
+    async def hang(self, request=None):
         """A model that never answers."""
         self.busy.set()
         await asyncio.sleep(60)
@@ -97,6 +123,12 @@ class FakeTriton(GRPCInferenceServiceServicer):
     async def _require(self, name, context):
         if name not in self.configs:
             await context.abort(grpc.StatusCode.NOT_FOUND, f"Request for unknown model: '{name}' is not found")
+
+
+async def blanks(request: ModelInferRequest) -> Tensors:
+    """A recogniser that sees nothing."""
+    steps = np.zeros((len(input_of(request)), 4), np.float32)
+    return {"class_index": steps.astype(np.int32), "probability": steps, "space_probability": steps}
 
 
 def answer_of(tensors: Tensors) -> ModelInferResponse:

@@ -37,7 +37,7 @@ async def test_both_models_are_run_on_a_few_pixels():
     triton = triton_with()
     async with listening(triton) as address:
         await check_up(address)
-    assert [(request.model_name, input_of(request).shape) for request in triton.requests] == [
+    assert [(request.model_name, input_of(request).shape) for request in triton.probes] == [
         ("text_detection", (1, 32, 32, 3)),
         ("text_recognition", (1, 48, 32, 3)),
     ]
@@ -62,6 +62,7 @@ async def test_a_model_that_answers_an_error_is_found(model, text, error):
 async def test_a_model_that_does_not_answer_is_found(model):
     triton = triton_with()
     triton.models[model] = triton.hang
+    triton.models_probed = True
     async with listening(triton) as address:
         with pytest.raises(InferenceTimeout):
             await check_up(address, finish_s=0.1)

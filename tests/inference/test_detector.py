@@ -15,6 +15,7 @@ class HeldBackend:
     """Answers each call when the test says so; a page is told by its first pixel."""
 
     def __init__(self):
+        self.servers = 1
         self.called = []
         self.timeouts = []
         self.answers = {}

@@ -67,7 +67,10 @@ def triton_of(*configs, detect=brightness_map, recognize=first_pixels):
 
 
 def edited(**models):
-    return triton_of(detection_config(), recognition_config(), **models)
+    triton = triton_of(detection_config(), recognition_config())
+    kinds = {"detect": "text_detection", "recognize": "text_recognition"}
+    triton.models |= {kinds[kind]: model for kind, model in models.items()}
+    return triton
 
 
 @asynccontextmanager

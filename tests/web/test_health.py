@@ -2,6 +2,7 @@ import pytest
 from web_fakes import FakeCanary, FakePipeline, app_with, client_of
 
 from gateway.errors import BackendUnavailable, Draining
+from gateway.inference.backend import EndpointStatus
 from gateway.web.problems import Problem
 
 SICK = FakeCanary(ready=False, reason="the known picture was read as 'x'")
@@ -22,7 +23,19 @@ async def test_the_process_is_alive_whatever_the_models_do(choices):
 async def test_the_service_is_ready_when_the_known_picture_is_read():
     response = await get("/readyz")
     assert response.status_code == 200
-    assert response.json() == {"status": "ready"}
+    assert response.json() == {"status": "ready", "endpoints": []}
+
+
+async def test_a_service_that_is_ready_says_which_servers_are_not():
+    statuses = (
+        EndpointStatus("a:8001", "serving", ""),
+        EndpointStatus("b:8001", "differing", "classes: 5 here, 4 in use"),
+    )
+    response = await get("/readyz", endpoints=lambda: statuses)
+    assert response.json()["endpoints"] == [
+        {"address": "a:8001", "state": "serving", "reason": ""},
+        {"address": "b:8001", "state": "differing", "reason": "classes: 5 here, 4 in use"},
+    ]
 
 
 async def test_a_service_that_is_not_ready_says_why():

@@ -83,13 +83,14 @@ def no_models():
     raise BackendUnavailable("the models have not been read yet")
 
 
-def services_with(pipeline=None, *, canary=None, models=lambda: MODELS, draining=False, limits=LIMITS):
+def services_with(pipeline=None, *, canary=None, models=lambda: MODELS, draining=False, limits=LIMITS, endpoints=tuple):
     return Services(
         pipeline=pipeline or FakePipeline(),
         canary=canary or FakeCanary(),
         models=models,
         limits=limits,
         draining=lambda: draining,
+        endpoints=endpoints,
     )
 
 
