@@ -15,9 +15,9 @@ Three things are scarce:
   keep others out.
 
 A short line waits for the first two, interactive requests before batch. It is served oldest first. If it has not been
-empty for a while the service is overloaded: then it is served newest first, and waiting is kept very short, because
-whoever has waited long will give up soon (after Facebook's adaptive LIFO and controlled delay: B. Maurer, "Fail at
-Scale", ACM Queue 13(8), 2015).
+empty for a while, or somebody has just waited in vain, it is served newest first, and waiting is kept very short:
+whoever has waited long will give up soon, and a refusal that comes at once can be tried elsewhere (after adaptive LIFO
+and controlled delay: B. Maurer, "Fail at Scale", ACM Queue 13(8), 2015).
 """
 
 import time
@@ -151,7 +151,7 @@ class Gate:
     def leave(self, ticket: Ticket, *, done: bool = False) -> list[Ticket]:
         """End a ticket, wherever it stands: its request has been answered, has failed, or nobody waits for it."""
         self._unpark(ticket)
-        self._lines[ticket.priority].discard(ticket)
+        self._lines[ticket.priority].discard(ticket, self._clock())
         if ticket in self._settling:
             self._settling.remove(ticket)
             self.slots_in_use -= ticket.has_slot
@@ -168,8 +168,8 @@ class Gate:
             if ticket in self._settling:
                 self._settling.popleft()
                 self._work(ticket)
-            self._lines[ticket.priority].discard(ticket)
             self._take(ticket)
+            self._lines[ticket.priority].discard(ticket, self._clock())
             let_in.append(ticket)
         return let_in
 

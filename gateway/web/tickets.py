@@ -1,5 +1,6 @@
 """Requests at the gate, and the line in which they wait."""
 
+import math
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +10,13 @@ SHARE_WAITING = 0.2
 """Of a request's time, that it may wait for a slot or for pixels."""
 
 _HURRIED = 0.1
-"""Of the usual wait, while the line is standing."""
+"""Of the usual wait, while there is no hope."""
+
+_NO_HOPE_S = 1.0
+"""How long after somebody has waited in vain others need not try for long."""
+
+_EARLY_S = 0.002
+"""How much too early a timer may be."""
 
 
 class Priority(StrEnum):
@@ -53,28 +60,32 @@ class Line:
         self._wait_s = wait_s
         self._tickets: deque[Ticket] = deque()
         self._standing_since = 0.0
+        self._in_vain_at = -math.inf
 
     def __len__(self) -> int:
         return len(self._tickets)
 
-    def standing(self, now: float) -> bool:
-        """Whether it has not been empty for a while."""
-        return bool(self._tickets) and now - self._standing_since > self._wait_s
+    def overloaded(self, now: float) -> bool:
+        """Whether it has not been empty for a while, or somebody waited in vain a moment ago."""
+        standing = bool(self._tickets) and now - self._standing_since > self._wait_s
+        return standing or now - self._in_vain_at < _NO_HOPE_S
 
     def add(self, ticket: Ticket, now: float) -> None:
         """Let a ticket wait, as long as makes sense."""
         if not self._tickets:
             self._standing_since = now
-        usual_s = self._wait_s * (_HURRIED if self.standing(now) else 1.0)
+        usual_s = self._wait_s * (_HURRIED if self.overloaded(now) else 1.0)
         ticket.give_up_at = now + min(usual_s, SHARE_WAITING * ticket.timeout_s)
         self._tickets.append(ticket)
 
-    def discard(self, ticket: Ticket) -> None:
-        """Take a ticket out if it is in."""
+    def discard(self, ticket: Ticket, now: float) -> None:
+        """Take a ticket out if it is in: it is let in, its client has left, or it has waited in vain."""
         if ticket in self._tickets:
             self._tickets.remove(ticket)
+            if not ticket.has_slot and now >= ticket.give_up_at - _EARLY_S:
+                self._in_vain_at = now
 
     def in_turn(self, now: float) -> Iterator[Ticket]:
         """Those that still wait, the next one first."""
-        tickets = reversed(self._tickets) if self.standing(now) else iter(self._tickets)
+        tickets = reversed(self._tickets) if self.overloaded(now) else iter(self._tickets)
         return (ticket for ticket in tickets if ticket.give_up_at > now)

@@ -30,6 +30,10 @@ class FakeModels:
         call_s: what a call takes.
     """
 
+    outage = ""
+    servers = 1
+    endpoints = ()
+
     def __init__(self, call_s=0.0):
         self.call_s = call_s
         self.last_answer_at = 0.0

@@ -52,7 +52,7 @@ def test_without_the_pace_a_flood_of_slow_pages_would_make_every_answer_late():
 def test_nobody_waits_longer_than_they_should_to_be_refused():
     [outcome] = Service(speed=GPU_SPEED).run(Stream(1000, GPU_PAGE_S, until_s=3))
     assert max(outcome.refused) <= 0.15 + 1e-9
-    assert sorted(outcome.refused)[len(outcome.refused) // 2] < 0.02
+    assert sorted(outcome.refused)[int(0.95 * len(outcome.refused))] < 0.02
 
 
 @pytest.mark.parametrize("timeout_s", [0.1, 0.5])
