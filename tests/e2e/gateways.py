@@ -14,6 +14,7 @@ from gateway.inference.batcher import Batcher, BatchLimits
 from gateway.inference.detector import Detector
 from gateway.inference.embedded import EmbeddedBackend
 from gateway.inference.triton import TritonBackend
+from gateway.inference.watching import WatchOptions
 from gateway.line_reader import LineReader
 from gateway.local import GatewayProcess, PairOptions, base_url
 from gateway.metrics import StageTimes
@@ -36,9 +37,12 @@ Read = Callable[..., Awaitable[Page]]
 
 @asynccontextmanager
 async def connected(triton: TritonProcess, names: Names) -> AsyncIterator[TritonBackend]:
-    """A backend on the models of these names."""
+    """A backend on the models of these names; after the start, Triton gets calls of requests only."""
     backend = await TritonBackend.connect(
-        triton.grpc_address, detection_model=names.detection, recognition_model=names.recognition
+        triton.grpc_address,
+        detection_model=names.detection,
+        recognition_model=names.recognition,
+        watch=WatchOptions(probe_interval_s=3600),
     )
     try:
         yield backend
