@@ -82,7 +82,7 @@ class Endpoint:
         doubted: models that have failed since they were last seen to work.
         known: set when anything has been found out.
         trouble: set when a model is doubted or the endpoint has left the rotation.
-        picked: number of the call that it took last; `Rotation` counts.
+        picked: by model, number of the call that it took last; `Rotation` counts.
     """
 
     def __init__(self, address: str, names: ModelNames, *, timeout_s: float, changed: Callable[[], None]) -> None:
@@ -105,7 +105,7 @@ class Endpoint:
         self.doubted: set[str] = set()
         self.known = asyncio.Event()
         self.trouble = asyncio.Event()
-        self.picked = 0
+        self.picked: dict[str, int] = {}
         self._connection = TritonConnection(address)
         self._names = names
         self._reader = ModelReader(self._connection.stub, timeout_s=timeout_s)

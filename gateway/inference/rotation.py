@@ -49,9 +49,10 @@ class Rotation:
         self._settle()
         return new, gone
 
-    def pick(self, contract: Contract, *, tried: Collection[Endpoint] = ()) -> Endpoint | None:
-        """The endpoint for the next call: the one with the fewest under way, and in turn among equals.
+    def pick(self, contract: Contract, model: str, *, tried: Collection[Endpoint] = ()) -> Endpoint | None:
+        """The endpoint for the next call of a model: the one with the fewest calls under way, in turn among equals.
 
+        Turns are taken model by model: a page's calls come in pairs, and of two servers one would get all detection.
         Those that are hesitant come last. None if none is left that has this contract.
         """
         if contract is not self.contract and contract != self.contract:
@@ -59,9 +60,9 @@ class Rotation:
         fit = [endpoint for endpoint in self.serving if endpoint not in tried]
         if not fit:
             return None
-        chosen = min(fit, key=lambda one: (one.hesitant, one.calls_in_flight, one.picked))
+        chosen = min(fit, key=lambda one: (one.hesitant, one.calls_in_flight, one.picked.get(model, 0)))
         self._picks += 1
-        chosen.picked = self._picks
+        chosen.picked[model] = self._picks
         return chosen
 
     def _settle(self) -> None:

@@ -128,7 +128,7 @@ class TritonBackend(ModelBackend):
         deadline = Deadline.after(run.timeout_s)
         request = infer_request(run.model, run.inputs, run.outputs, correlation_id.get() or "")
         self._budget.deposit()
-        endpoint = self._rotation.pick(run.contract)
+        endpoint = self._rotation.pick(run.contract, run.model)
         if endpoint is None:
             raise BackendUnavailable(f"{run.model}: no inference server is there for it")
         tried = {endpoint}
@@ -165,5 +165,5 @@ class TritonBackend(ModelBackend):
         """The endpoint to try next, if there is one and it may be tried."""
         if self._closed or deadline.expired or len(tried) >= self._retries.max_attempts:
             return None
-        another = self._rotation.pick(run.contract, tried=tried)
+        another = self._rotation.pick(run.contract, run.model, tried=tried)
         return another if another is not None and self._budget.withdraw() else None

@@ -102,7 +102,7 @@ def tiny_tritons(runtime: TritonRuntime, folder: Path, count: int) -> Iterator[l
 
 @dataclass
 class Load:
-    """Two calls to each model in turn, so many a second whatever comes of them (an open loop)."""
+    """Calls to both models in turn, so many a second whatever comes of them (an open loop)."""
 
     backend: TritonBackend
     per_second: float = 80
@@ -127,7 +127,7 @@ class Load:
         try:
             await (
                 self.backend.detect(IMAGE, timeout_s=self.timeout_s)
-                if number // 2 % 2
+                if number % 2
                 else self.backend.recognize(ROWS, timeout_s=self.timeout_s)
             )
         except OcrError as error:

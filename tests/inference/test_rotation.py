@@ -1,4 +1,4 @@
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pytest
 from made_configs import detection_config, recognition_config, served
@@ -30,7 +30,7 @@ class FakeEndpoint:
     healthy: bool = False
     hesitant: bool = False
     calls_in_flight: int = 0
-    picked: int = 0
+    picked: dict = field(default_factory=dict)
 
     def enter(self, contract=OURS):
         self.healthy, self.contract = True, contract
@@ -58,18 +58,25 @@ def serving(*addresses):
     return rotation
 
 
-def picked(rotation, count, **choices):
-    return [rotation.pick(OURS, **choices).address for _ in range(count)]
+def picked(rotation, count, model="text_detection", **choices):
+    return [rotation.pick(OURS, model, **choices).address for _ in range(count)]
 
 
 def test_without_endpoints_nothing_can_be_picked():
     rotation = rotation_of()
-    assert rotation.pick(OURS) is None
+    assert rotation.pick(OURS, "text_detection") is None
     assert rotation.outage == "no address of an inference server is known"
 
 
 def test_idle_endpoints_take_turns():
     assert picked(serving("a", "b", "c"), 6) == ["a", "b", "c", "a", "b", "c"]
+
+
+def test_two_models_that_are_called_alternately_both_take_turns():
+    rotation = serving("a", "b")
+    calls = [(model, picked(rotation, 1, model)[0]) for model in 4 * ["detection", "recognition"]]
+    assert [address for model, address in calls if model == "detection"] == ["a", "b", "a", "b"]
+    assert [address for model, address in calls if model == "recognition"] == ["a", "b", "a", "b"]
 
 
 def test_the_endpoint_with_the_fewest_calls_under_way_is_picked():
@@ -88,7 +95,7 @@ def test_a_hesitant_endpoint_is_picked_after_all_others_but_before_none():
 
 def test_no_endpoint_is_picked_twice_for_a_call():
     rotation = serving("a", "b")
-    assert rotation.pick(OURS, tried=set(rotation.endpoints)) is None
+    assert rotation.pick(OURS, "text_detection", tried=set(rotation.endpoints)) is None
 
 
 def test_an_endpoint_that_left_is_not_picked_until_it_enters_again():
@@ -115,7 +122,7 @@ def test_the_first_healthy_endpoint_decides_on_the_contract_and_one_with_another
     assert rotation.contract is OTHER
     assert [endpoint.state for endpoint in rotation.endpoints] == [State.DIFFERING, State.SERVING]
     assert rotation.endpoints[0].reason == "class 1: 'a' here, 'b' in use"
-    assert rotation.pick(OURS) is None
+    assert rotation.pick(OURS, "text_detection") is None
 
 
 def test_versions_may_differ():
