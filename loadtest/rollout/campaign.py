@@ -16,7 +16,7 @@ from tests.drills.ledger import Ledger, Span
 from tests.drills.pages import Kind
 from tests.drills.processes import wait_until
 from tests.drills.repositories import MODEL_SET
-from tests.drills.stand import SEVERAL_TRITONS, Stand, StandPlan, built
+from tests.drills.stand import Stand, StandPlan, built
 
 MARKERS = Markers.of("rollout")
 LINES = (Kind.LINE,)
@@ -48,8 +48,8 @@ class Options:
 
 
 def plan() -> StandPlan:
-    """Two of everything, as far as the gateway knows several Tritons."""
-    return StandPlan(tritons=2 if SEVERAL_TRITONS else 1, gateways=2, nginx=True, explicit=True)
+    """Two of everything."""
+    return StandPlan(tritons=2, gateways=2, nginx=True, explicit=True)
 
 
 async def run(options: Options, say: Say) -> Outcome:

@@ -24,8 +24,10 @@ RESTART_TIMEOUT_S = 60.0
 SAID_TIMEOUT_S = 10.0
 CALM_BEFORE_S = 1.0
 """Whatever a fault is done to is older than this."""
-TRAFFIC = 3
-"""So many answers of a server that has returned are traffic; a single one may be somebody's test."""
+ANSWERED = "nv_inference_request_success_total"
+"""Triton has it without `_total`, which the parser adds to names of counters."""
+TRAFFIC = 5
+"""So many answers of a server that has returned are traffic; a few may be the gateways' probes."""
 
 
 async def nothing(_: Stand) -> None:
@@ -76,7 +78,7 @@ async def restart_and_see_traffic(stand: Stand) -> None:
 async def answers_of(node: Node) -> float:
     """How many calls for lines it has answered since its start."""
     url = f"http://{LOOPBACK}:{node.server.ports.metrics}/metrics"
-    samples = await read_samples(url, "nv_inference_request_success")
+    samples = await read_samples(url, ANSWERED)
     return sum(sample.value for sample in samples if sample.labels["model"] == RECOGNITION)
 
 

@@ -16,7 +16,7 @@ from tests.drills.nginx import nginx_is_here
 from tests.drills.pages import Pages, render_pages
 from tests.drills.report import CHART, json_line, markdown, typical
 from tests.drills.repositories import MODEL_SET
-from tests.drills.stand import DEADLINE_S, SEVERAL_TRITONS, StandPlan, Workshop, built
+from tests.drills.stand import DEADLINE_S, StandPlan, Workshop, built
 from tests.drills.timeline import chart
 
 MARKERS = Markers.of("drills")
@@ -128,11 +128,7 @@ async def run(options: Options, say: Say) -> Outcome:
 
 def lacking(plan: StandPlan) -> str | None:
     """Why a stand like this can't be built here; None if it can."""
-    if plan.nginx and not nginx_is_here():
-        return "nginx is not on PATH"
-    if plan.tritons > 1 and not SEVERAL_TRITONS:
-        return "the gateway knows one Triton only"
-    return None
+    return "nginx is not on PATH" if plan.nginx and not nginx_is_here() else None
 
 
 def planned(

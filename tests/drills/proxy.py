@@ -167,7 +167,7 @@ class FaultProxy:
     async def _send(self, writer: asyncio.StreamWriter, data: bytes) -> None:
         """In one go, or in bursts of the bandwidth."""
         rest = data
-        while rest:
+        while rest and not writer.is_closing():
             rate = self._behaviour.bytes_per_s
             size = len(rest) if rate is None else max(1, round(rate * TICK_S))
             writer.write(rest[:size])

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from gateway.settings import Settings
 from tests.drills.nginx import Nginx
 from tests.drills.processes import Gateway, SupervisedPair
 from tests.drills.proxy import FaultProxy
@@ -17,7 +16,6 @@ from triton_models.server import Ports, TritonProcess
 
 DEADLINE_S = 2.0
 """Of every request. Short, so that a hang is over soon; otherwise the gateways have their default settings."""
-SEVERAL_TRITONS = "triton_addresses" in Settings.model_fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +162,7 @@ def _gateways(plan: StandPlan, workshop: Workshop, folder: Path, nodes: Sequence
     settings = {"OCR_TIMEOUT_S": str(DEADLINE_S), **plan.settings}
     if plan.supervised:
         return (SupervisedPair("pair", folder, settings, model_set=MODEL_SET, home=workshop.home),)
-    settings |= addresses([node.address for node in nodes])
+    settings["OCR_TRITON_ADDRESSES"] = ",".join(node.address for node in nodes)
     return tuple(Gateway(f"gateway-{number}", folder, settings) for number in range(plan.gateways))
 
 
@@ -175,8 +173,3 @@ async def _nginx(folder: Path, gateways: Sequence[Gateway], stack: AsyncExitStac
     stack.callback(nginx.stop)
     await nginx.wait_ready()
     return nginx.url
-
-
-def addresses(of_tritons: list[str]) -> dict[str, str]:
-    """The setting that names the Tritons."""
-    return {"OCR_TRITON_ADDRESSES" if SEVERAL_TRITONS else "OCR_TRITON_ADDRESS": ",".join(of_tritons)}
