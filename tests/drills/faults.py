@@ -21,5 +21,13 @@ FAULTS: Mapping[str, Fault] = MappingProxyType(
     }
 )
 
-SHORT = ("triton-killed", "triton-stopped", "stub-dead", "port-reset", "clients-leave", "version-broken")
+SHORT = (
+    "triton-killed",
+    "triton-stopped",
+    "one-of-two-terminated",
+    "stub-dead",
+    "port-reset",
+    "clients-leave",
+    "version-broken",
+)
 """The drills that CI makes, once each."""
