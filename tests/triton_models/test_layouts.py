@@ -39,10 +39,10 @@ def test_row_counts_beyond_the_chunk_area_are_cut_to_a_power_of_two(width: int, 
     assert rows_of(width, (1, 8, 32)) == expected
 
 
-def test_the_default_recognition_models_are_twenty_within_the_chunk_area():
+def test_the_default_recognition_models_are_fifteen_within_the_chunk_area():
     shapes = list(recognition_shapes(PER_SHAPE_SHAPES))
 
-    assert len(shapes) == len(set(shapes)) == 20
+    assert len(shapes) == len(set(shapes)) == 15
     assert all(48 * width * rows <= CHUNK_AREA for width, rows in shapes)
 
 
@@ -52,6 +52,21 @@ def test_the_default_detection_shapes_hold_common_pages_in_both_orientations():
     assert {(width, height) for height, width in shapes} == shapes
     for sides in [(2000, 1414), (2000, 1500), (1920, 1080), (2000, 700), (2000, 2000), (736, 736)]:
         assert any(height >= sides[0] and width >= sides[1] for height, width in shapes)
+
+
+@pytest.mark.parametrize(
+    ("page", "shape"),
+    [
+        ((736, 1312), (736, 1312)),  # 16:9, enlarged to the least side
+        ((1024, 768), (1024, 768)),  # 4:3
+        ((1754, 1240), (1760, 1280)),  # A4 at 150 dpi
+        ((1650, 1275), (1760, 1280)),  # Letter at 150 dpi
+    ],
+)
+def test_common_pages_get_a_shape_that_fits_closely(page: tuple[int, int], shape: tuple[int, int]):
+    holding = [one for one in PER_SHAPE_SHAPES.detection if one[0] >= page[0] and one[1] >= page[1]]
+
+    assert min(holding, key=lambda one: one[0] * one[1]) == shape
 
 
 def test_the_first_bucket_holds_the_shortest_words_and_the_last_the_longest_lines():

@@ -149,4 +149,4 @@ def test_names_are_unique_with_the_default_shapes(model_set, layout: Layout):
         *(model.name for model in plan_recognition(model_set, chosen, TOP1_RECOGNITION, CHARSET)),
     ]
 
-    assert len(names) == len(set(names)) == {Layout.ANY: 2, Layout.PER_SHAPE: 31}[layout]
+    assert len(names) == len(set(names)) == {Layout.ANY: 2, Layout.PER_SHAPE: 32}[layout]
