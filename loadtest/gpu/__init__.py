@@ -1,0 +1,1 @@
+"""Measurements on a real GPU (see __main__)."""

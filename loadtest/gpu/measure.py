@@ -1,0 +1,313 @@
+"""Which measurements a call makes, in the order of their worth: `python -m loadtest.gpu measure PLAN ...`."""
+
+import asyncio
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from loadtest.accuracy.circumstances import processor_name
+from loadtest.gpu import faults, out_of_memory, replay, service
+from loadtest.gpu.clients import Clients
+from loadtest.gpu.equality import compare, read_pages_through
+from loadtest.gpu.pages import KINDS
+from loadtest.gpu.results import Notebook
+from loadtest.gpu.sampling import GpuSampler
+from loadtest.gpu.service import Service
+from loadtest.gpu.stand import Stand, cuda_libraries
+from loadtest.gpu.variants import edited_copy, instances, little_memory
+
+CLIENTS = 3
+TARGET_RATE = 50.0
+FAULT_RATE = 40.0
+TIGHT_MIB = 64
+ONE_PROCESS_KINDS = ("forms", "receipts")
+ONE_CALL = {"OCR_RECOGNITION_CALLS": "1"}
+MODULE_TIMEOUT_S = 150.0
+PACKAGES = (
+    "onnxruntime-gpu",
+    "numpy",
+    "opencv-python-headless",
+    "grpcio",
+    "protobuf",
+    "tritonclient",
+    "uvicorn",
+    "torch",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How long and how much is measured.
+
+    Attributes:
+        seconds: of one load.
+        steady_s: of a load that is to show a target.
+        gateways: so many processes, ascending; the last number is the usual one.
+        kinds: of pages.
+        replay: (processes, calls under way in each) that ask the models alone.
+    """
+
+    seconds: float = 5.0
+    steady_s: float = 10.0
+    gateways: tuple[int, ...] = (1, 2, 4, 8)
+    kinds: tuple[str, ...] = KINDS
+    replay: tuple[tuple[int, int], ...] = ((4, 2), (8, 4))
+
+    @classmethod
+    def brief(cls) -> "Pace":
+        """To see whether everything works."""
+        return cls(seconds=1.5, steady_s=2.0, gateways=(1, 4), kinds=("forms", "scene"), replay=((4, 2),))
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What a plan works with.
+
+    Attributes:
+        stand: the machine.
+        notebook: where results go.
+        pace: how much is done.
+    """
+
+    stand: Stand
+    notebook: Notebook
+    pace: Pace = field(default_factory=Pace)
+
+    @property
+    def usual_gateways(self) -> int:
+        """How many gateways there are when that is not what is varied."""
+        return self.pace.gateways[-1]
+
+    @contextmanager
+    def service(self, repository: str) -> Iterator[Service]:
+        """A server with this repository; how long it took to warm up becomes a result."""
+        with GpuSampler() as gpu, Clients(CLIENTS) as clients:
+            started = time.monotonic()
+            with self.stand.triton(repository) as server:
+                warm_s = round(time.monotonic() - started, 1)
+                self.notebook.measure(f"{repository} start", 0.0, lambda: start_figures(warm_s, gpu))
+                yield Service(self.stand, server, clients, gpu)
+
+    def module(self, name: str, module: str, *arguments: object, needs_s: float) -> None:
+        """Run one of the modules that use ONNX Runtime directly, in a process of its own."""
+        self.notebook.measure(name, needs_s, lambda: run_module(module, [str(one) for one in arguments]))
+
+
+def run_module(module: str, arguments: list[str]) -> object:
+    """What the module wrote to the file that it is given as its last argument."""
+    libraries = [str(folder) for folder in cuda_libraries()] + os.environ.get("LD_LIBRARY_PATH", "").split(":")
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "out.json"
+        command = [sys.executable, "-m", f"loadtest.gpu.{module}", *arguments, str(out)]
+        environment = {**os.environ, "LD_LIBRARY_PATH": ":".join(filter(None, libraries))}
+        done = subprocess.run(
+            command, env=environment, timeout=MODULE_TIMEOUT_S, stderr=subprocess.PIPE, text=True, check=False
+        )
+        if done.returncode != 0:
+            raise RuntimeError(f"{module} failed: {done.stderr[-1500:]}")
+        figures: object = json.loads(out.read_text())
+        return figures
+
+
+def start_figures(warm_s: float, gpu: GpuSampler) -> dict[str, Any]:
+    """How long the models took to be warm, and their memory."""
+    time.sleep(0.5)
+    return {
+        "warm_s": warm_s,
+        "gpu_mib": gpu.samples[-1].mebibytes if gpu.samples else None,
+        "process_mib": process_memory(),
+    }
+
+
+def process_memory() -> list[int]:
+    """Memory on the GPU of each process, MiB, ascending; empty where the driver does not tell."""
+    command = ["nvidia-smi", "--query-compute-apps=used_memory", "--format=csv,noheader,nounits"]
+    try:
+        lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    except (OSError, subprocess.CalledProcessError):
+        return []
+    return sorted(int(line) for line in lines if line.isdigit())
+
+
+def output_of(command: list[str]) -> str:
+    """What a command prints."""
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def circumstances(snapshot: str) -> dict[str, Any]:
+    """Versions and machine."""
+    versions = {}
+    for package in PACKAGES:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            versions[package] = "-"
+    query = ["nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"]
+    return {
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "commit": snapshot,
+        "gpu": output_of(query) if cuda_libraries() else "none",
+        "machine": f"{os.cpu_count()} cores, {processor_name()}",
+        "python": platform.python_version(),
+        "versions": versions,
+    }
+
+
+def equality(running: Service, ports: Sequence[int], model_set: str) -> dict[str, Any]:
+    """The GPU's reading of all pages beside the CPU's."""
+    reference = json.loads((running.stand.root / f"reference-{model_set}.json").read_text(encoding="utf-8"))
+    pages = [page for page in sorted((running.stand.root / "pages").glob("*/*")) if page.name in reference]
+    return compare(reference, asyncio.run(read_pages_through(ports, pages)))
+
+
+def models_alone(running: Service, kind: str, ways: tuple[tuple[int, int], ...], seconds: float) -> dict[str, Any]:
+    """Recorded tensors as fast as the models take them."""
+    work = asyncio.run(replay.record(running.server.grpc_address, running.pages(kind)))
+    path = running.stand.root / f"{kind}.npz"
+    replay.save(work, path)
+    points = []
+    for processes, calls in ways:
+        rate = replay.pages_per_second(
+            running.server.grpc_address, path, processes=processes, calls_in_flight=calls, seconds=seconds
+        )
+        points.append({"processes": processes, "calls_in_flight": calls, "images_per_s": rate})
+    return {"pages": work.pages, "chunks": len(work.chunks), "points": points}
+
+
+def service_plan(bench: Bench, repository: str, model_set: str) -> None:
+    """Everything that is asked of the whole service with one repository."""
+    pace, count = bench.pace, bench.usual_gateways
+    with bench.service(repository) as running:
+
+        def measure(name: str, needs_s: float, function: Callable[..., Any], *arguments: object) -> None:
+            bench.notebook.measure(f"{repository} {name}", needs_s, partial(function, running, *arguments))
+
+        with running.gateways(count) as ready:
+            measure("equality", 15, equality, ready.ports, model_set)
+            for kind in pace.kinds:
+                measure(f"sweep {kind}", 6 * (pace.seconds + 1) + 5, service.sweep, ready, kind, pace.seconds)
+            for kinds in (*((kind,) for kind in pace.kinds), pace.kinds):
+                name = kinds[0] if len(kinds) == 1 else "mixed"
+                measure(f"target {name}", pace.steady_s + 3, service.steady, ready, kinds, TARGET_RATE, pace.steady_s)
+        for kind in pace.kinds:
+            needs_s = len(pace.replay) * (pace.seconds / 2 + 5) + 8
+            measure(f"models alone {kind}", needs_s, models_alone, kind, pace.replay, pace.seconds / 2)
+        kind, several = pace.kinds[0], pace.gateways
+        if len(several) > 1:
+            needs_s = len(several) * (pace.seconds + 8)
+            measure("gateways", needs_s, service.scaling, kind, several, pace.seconds, {})
+            measure("gateways, one call", needs_s / 2, service.scaling, kind, several[-2:], pace.seconds, ONE_CALL)
+
+
+def peaks_plan(bench: Bench, repository: str, model_set: str) -> None:
+    """With another variant of the models: their text, and the peak of each kind of page."""
+    pace = bench.pace
+    with bench.service(repository) as running, running.gateways(bench.usual_gateways) as ready:
+        make = partial(equality, running, ready.ports, model_set)
+        bench.notebook.measure(f"{repository} equality", 15, make)
+        for kind in pace.kinds:
+            pages = running.pages(kind)
+            make_peak = partial(running.peak, ready, pages, pace.seconds, per_gateway=service.REQUESTS_PER_GATEWAY)
+            bench.notebook.measure(f"{repository} peak {kind}", pace.seconds + 5, make_peak)
+
+
+def twice_plan(bench: Bench) -> None:
+    """Two instances of every model."""
+    models = bench.stand.root / "models"
+    edited_copy(models / "small", models / "twice", instances(2))
+    peaks_plan(bench, "twice", "small")
+
+
+def faults_plan(bench: Bench) -> None:
+    """Hangs and deaths under load, and a card without memory."""
+    with bench.service("small") as running, running.gateways(4) as ready:
+        suffered = (
+            (faults.Fault("full card", out_of_memory.fill_card, 9.0), "full card"),
+            (faults.hang(running), "hang"),
+            (faults.death_of_model(faults.some_model(running)), "death of a model"),
+            (faults.death_of_server(running), "death of the server"),
+        )
+        for fault, name in suffered:
+            make = partial(faults.suffer, running, ready.ports, "forms", FAULT_RATE, fault)
+            bench.notebook.measure(name, fault.seconds + 12, make)
+        bench.notebook.measure("restart", 60, partial(faults.return_after_restart, running, ready.ports))
+
+
+def tight_plan(bench: Bench) -> None:
+    """Recognisers of 16 rows and more that run out of memory at every call."""
+    models = bench.stand.root / "models"
+    tight = little_memory(least_rows=16, mebibytes=TIGHT_MIB)
+    edited_copy(models / "small", models / "tight", tight)
+    with bench.service("tight") as running:
+        texts = partial(out_of_memory.texts, running.server.grpc_address, "text_recognition_w320_r32", (32, 48, 320, 3))
+        bench.notebook.measure("out of memory: texts", 15, texts)
+        bench.notebook.measure("out of memory: service", 30, partial(out_of_memory_service, running))
+
+
+def out_of_memory_service(running: Service) -> dict[str, Any]:
+    """Pages read by recognisers that run out of memory: their text, and a load."""
+    with running.gateways(2) as ready:
+        return {
+            "equality": equality(running, ready.ports, "small"),
+            "load": running.peak(ready, running.pages("forms"), 4.0, per_gateway=2),
+        }
+
+
+def sessions_plan(bench: Bench) -> None:
+    """The models without Triton, by shape; and the same sessions as threads and as processes."""
+    models = bench.stand.root / "models"
+    bench.module("sessions", "sessions", models, needs_s=135)
+    bench.module("instances threads", "instances", "threads", models, needs_s=25)
+    bench.module("instances processes", "instances", "processes", models, needs_s=25)
+
+
+def one_process_plan(bench: Bench) -> None:
+    """The recorded calls of `service_plan` in one process."""
+    works = [path for kind in ONE_PROCESS_KINDS if (path := bench.stand.root / f"{kind}.npz").exists()]
+    for repository in ("small", "float16"):
+        models = bench.stand.root / "models" / repository
+        bench.module(f"one process {repository}", "one_process", models, *works, needs_s=70)
+
+
+def memory_plan(bench: Bench) -> None:
+    """Memory over pages."""
+    models, reference = bench.stand.root / "models", bench.stand.root / "reference-small.json"
+    bench.module("memory widest", "memory", "widest", models, reference, 30, needs_s=40)
+    bench.module("memory buckets", "memory", "buckets", models, reference, 15, needs_s=60)
+
+
+def peers_plan(bench: Bench) -> None:
+    """Beside rapidocr."""
+    pages = bench.stand.root / "pages"
+    bench.module("rapidocr tuned", "peer", "tuned", pages, 8, needs_s=30)
+    bench.module("rapidocr default", "peer", "default", pages, 8, needs_s=55)
+
+
+def short(bench: Bench) -> Bench:
+    """The same with less of everything, for what comes second."""
+    return replace(bench, pace=replace(bench.pace, seconds=3.0, steady_s=6.0, gateways=(8,), replay=((8, 4),)))
+
+
+PLANS: dict[str, Callable[[Bench], None]] = {
+    "small": lambda bench: service_plan(bench, "small", "small"),
+    "tiny": lambda bench: service_plan(short(bench), "tiny", "tiny"),
+    "float16": lambda bench: peaks_plan(short(bench), "float16", "small"),
+    "twice": lambda bench: twice_plan(short(bench)),
+    "faults": faults_plan,
+    "tight": tight_plan,
+    "sessions": sessions_plan,
+    "one-process": one_process_plan,
+    "memory": memory_plan,
+    "peers": peers_plan,
+}

@@ -1,0 +1,45 @@
+"""Copies of a repository that differ in a configuration here and there."""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from google.protobuf import text_format
+from tritonclient.grpc.model_config_pb2 import ModelConfig
+
+Edit = Callable[[ModelConfig], None]
+
+
+def edited_copy(repository: Path, out: Path, edit: Edit) -> None:
+    """Copy a repository, every configuration edited; the models are links to the same files."""
+    shutil.copytree(repository, out, copy_function=os.link)
+    for path in out.glob("*/**/*.pbtxt"):
+        config = text_format.Parse(path.read_text(encoding="utf-8"), ModelConfig())
+        edit(config)
+        path.unlink()  # else the original would be written through the link
+        path.write_text(text_format.MessageToString(config, as_utf8=True), encoding="utf-8")
+
+
+def instances(count: int) -> Edit:
+    """So many instances of every model."""
+
+    def edit(config: ModelConfig) -> None:
+        for group in config.instance_group:
+            group.count = count
+
+    return edit
+
+
+def little_memory(*, least_rows: int, mebibytes: int) -> Edit:
+    """Recognisers of so many rows or more get an arena of this size.
+
+    They are not warmed up, or they would not load.
+    """
+
+    def edit(config: ModelConfig) -> None:
+        if "rows" in config.parameters and int(config.parameters["rows"].string_value) >= least_rows:
+            del config.model_warmup[:]
+            config.parameters["gpu_mem_limit"].string_value = str(mebibytes << 20)
+
+    return edit
