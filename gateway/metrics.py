@@ -3,8 +3,9 @@
 Names follow Prometheus: base units, `_total` for counters. Labels are bounded: no ids, no texts.
 """
 
+import asyncio
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -85,6 +86,9 @@ ENDPOINT_CALLS = Counter(
 )
 ENDPOINT_CALLS_IN_FLIGHT = Gauge("ocr_endpoint_calls_in_flight", "Calls to one server under way.", ("endpoint",))
 ENDPOINT_PROBES = Counter("ocr_endpoint_probes_total", "Tiny inferences that test one server.", ("endpoint", "outcome"))
+ENDPOINT_METRICS = (ENDPOINT_STATE, ENDPOINT_CALLS, ENDPOINT_CALLS_IN_FLIGHT, ENDPOINT_PROBES)
+"""What there is for each server, and is forgotten with it: addresses come and go."""
+
 RETRIES = Counter("ocr_backend_retries_total", "Calls tried again on another server, by what failed.", ("code",))
 WIRE_BYTES = Counter(
     "ocr_backend_wire_bytes_total",
@@ -159,3 +163,20 @@ def count_unread(codes: Iterable[str]) -> None:
     """Count lines that are given without text, with the codes of what kept them from being read."""
     for code in codes:
         LINES_UNREAD.labels(code).inc()
+
+
+@contextmanager
+def outcome_counted(count: Callable[[str], None]) -> Iterator[None]:
+    """Tell `count` how a call ended: "ok", "cancelled", the code of an error of ours, or "internal"."""
+    outcome = OcrError.code
+    try:
+        yield
+        outcome = "ok"
+    except OcrError as error:
+        outcome = error.code
+        raise
+    except asyncio.CancelledError:
+        outcome = "cancelled"
+        raise
+    finally:
+        count(outcome)

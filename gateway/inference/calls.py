@@ -13,11 +13,11 @@ from typing import ParamSpec, TypeVar
 
 from gateway.arrays import Image, ProbabilityMap, Rows, RowSteps
 from gateway.deadline import Deadline
-from gateway.errors import BackendUnavailable, InferenceTimeout, OcrError
+from gateway.errors import BackendUnavailable, InferenceTimeout
 from gateway.inference.backend import EndpointStatus
 from gateway.inference.codecs import Codec, Pixels, Tensors, detection_codec, recognition_codec
 from gateway.inference.contract import Contract
-from gateway.metrics import CALL_SECONDS, CALLS, CALLS_IN_FLIGHT
+from gateway.metrics import CALL_SECONDS, CALLS, CALLS_IN_FLIGHT, outcome_counted
 
 Answer = TypeVar("Answer")
 Parameters = ParamSpec("Parameters")
@@ -133,22 +133,12 @@ class ModelBackend(ABC):
 @contextmanager
 def counted(model: str) -> Iterator[None]:
     """Count a call to this model, its outcome and its time."""
-    started = time.perf_counter()
-    outcome = "internal"
-    CALLS_IN_FLIGHT.labels(model).inc()
-    try:
+    with (
+        CALLS_IN_FLIGHT.labels(model).track_inprogress(),
+        CALL_SECONDS.labels(model).time(),
+        outcome_counted(lambda outcome: CALLS.labels(model, outcome).inc()),
+    ):
         yield
-        outcome = "ok"
-    except OcrError as error:
-        outcome = error.code
-        raise
-    except asyncio.CancelledError:
-        outcome = "cancelled"
-        raise
-    finally:
-        CALLS_IN_FLIGHT.labels(model).dec()
-        CALLS.labels(model, outcome).inc()
-        CALL_SECONDS.labels(model).observe(time.perf_counter() - started)
 
 
 async def _apply(

@@ -37,7 +37,13 @@ from gateway.inference.failures import (
     translated,
 )
 from gateway.inference.served_models import ModelNames, ModelReader
-from gateway.metrics import ENDPOINT_CALLS, ENDPOINT_CALLS_IN_FLIGHT, ENDPOINT_STATE
+from gateway.metrics import (
+    ENDPOINT_CALLS,
+    ENDPOINT_CALLS_IN_FLIGHT,
+    ENDPOINT_METRICS,
+    ENDPOINT_STATE,
+    outcome_counted,
+)
 
 REFUSAL_S = 1.0
 """How long a server that was overloaded is called after others."""
@@ -239,9 +245,8 @@ class Endpoint:
     async def close(self, *, grace_s: float | None = None) -> None:
         """Disconnect, after calls under way have ended or `grace_s` have passed; None cancels them."""
         await self._connection.close(grace_s)
-        ENDPOINT_CALLS_IN_FLIGHT.remove(self.address)
-        for state in State:
-            ENDPOINT_STATE.remove(self.address, state)
+        for metric in ENDPOINT_METRICS:
+            metric.remove_by_labels({"endpoint": self.address})
 
     def _learn(self, model: str, error: OcrError) -> None:
         state = BLAMED.get(meaning_behind(error))
@@ -291,18 +296,8 @@ class Endpoint:
 
     @contextmanager
     def _counted(self) -> Iterator[None]:
-        in_flight = ENDPOINT_CALLS_IN_FLIGHT.labels(self.address)
-        outcome = "internal"
-        in_flight.inc()
-        try:
+        with (
+            ENDPOINT_CALLS_IN_FLIGHT.labels(self.address).track_inprogress(),
+            outcome_counted(lambda outcome: ENDPOINT_CALLS.labels(self.address, outcome).inc()),
+        ):
             yield
-            outcome = "ok"
-        except OcrError as error:
-            outcome = error.code
-            raise
-        except asyncio.CancelledError:
-            outcome = "cancelled"
-            raise
-        finally:
-            in_flight.dec()
-            ENDPOINT_CALLS.labels(self.address, outcome).inc()

@@ -14,7 +14,7 @@ from gateway.errors import BackendUnavailable, InferenceTimeout, OcrError, OutOf
 from gateway.inference.endpoints import BLAMED, Endpoint, State
 from gateway.inference.failures import NO_SIGN_OF_LIFE, REFUSED, failure, meaning_behind
 from gateway.inference.probes import Probe, choose_probes
-from gateway.metrics import ENDPOINT_PROBES
+from gateway.metrics import ENDPOINT_PROBES, outcome_counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,18 +159,14 @@ class Watch:
         await gather_all(self._probe(probe) for probe in choose_probes(endpoint.contract, doubted))
 
     async def _probe(self, probe: Probe) -> None:
-        began_at = time.monotonic()
-        outcome = "cancelled"
+        endpoint, began_at = self._endpoint, time.monotonic()
         try:
-            response = await self._endpoint.call(probe.request(), timeout_s=self._options.probe_timeout_s)
-            probe.check(response)
-            outcome = "ok"
+            with outcome_counted(lambda outcome: ENDPOINT_PROBES.labels(endpoint.address, outcome).inc()):
+                response = await endpoint.call(probe.request(), timeout_s=self._options.probe_timeout_s)
+                probe.check(response)
         except OcrError as error:
-            outcome = error.code
             if not self._is_busy(probe.model, error, began_at):
                 raise
-        finally:
-            ENDPOINT_PROBES.labels(self._endpoint.address, outcome).inc()
 
     def _is_busy(self, model: str, error: OcrError, began_at: float) -> bool:
         """Whether a probe failed for want of time or room that others took: that is load, and no fault."""

@@ -181,7 +181,7 @@ async def test_one_probe_that_fails_is_made_again_before_it_is_believed():
         await eventually(lambda: len(triton.probes) > probes + 8)
         assert states(backend) == ["serving"]
         address = backend.endpoints[0].address
-    assert metric("ocr_endpoint_probes_total", endpoint=address, outcome="inference_failed") == 1
+        assert metric("ocr_endpoint_probes_total", endpoint=address, outcome="inference_failed") == 1
 
 
 @pytest.mark.parametrize(
