@@ -117,6 +117,19 @@ async def test_calls_in_flight_are_bounded():
     assert backend.most_in_flight == 3
 
 
+@pytest.mark.parametrize(("servers", "calls"), [(0, 2), (1, 2), (3, 6)])
+async def test_the_bound_counts_for_each_server_and_for_one_while_none_is_there(servers, calls):
+    backend = FakeBackend()
+    backend.servers = servers
+    backend.gate.clear()
+    async with batcher_of(backend, rows=1, calls=2) as batcher:
+        page = start(batcher, lines(range(10)))
+        await settle()
+        assert backend.in_flight == calls
+        backend.gate.set()
+        await page
+
+
 async def test_rows_gather_while_the_calls_are_under_way():
     backend = FakeBackend()
     backend.gate.clear()

@@ -60,6 +60,22 @@ async def test_so_many_pages_are_detected_at_once_and_the_others_follow_in_order
     await asyncio.gather(*tasks)
 
 
+async def test_the_bound_counts_for_each_server_and_follows_their_number(backend):
+    backend.servers = 2
+    detector = Detector(backend, calls_in_flight=1)
+    tasks = [start(detector, page) for page in range(4)]
+    await settle()
+    assert backend.called == [0, 1]
+    backend.servers = 1
+    backend.answers[0].set_result(MAP)
+    await settle()
+    assert backend.called == [0, 1]
+    for page in (1, 2, 3):
+        backend.answers[page].set_result(MAP)
+        await settle()
+    await asyncio.gather(*tasks)
+
+
 async def test_a_page_whose_time_is_up_before_its_turn_is_never_sent(backend):
     detector = Detector(backend, calls_in_flight=1)
     first, late = start(detector, 0), start(detector, 1, timeout_s=0.02)
