@@ -12,6 +12,7 @@ import numpy as np
 
 from gateway.arrays import Image, ProbabilityMap, Rows, RowSteps
 from gateway.canary import KNOWN_TEXT
+from gateway.inference.backend import EndpointStatus
 from gateway.inference.contract import (
     Contract,
     DetectionContract,
@@ -44,6 +45,9 @@ class FixedModels:
             DetectionContract((DetectionModel("detection", "1"),)),
             RecognitionContract((RecognitionModel("recognition", "1"),), 48, (NARROW, WIDE), CHARSET),
         )
+        self.outage = ""
+        self.servers = 1
+        self.endpoints: tuple[EndpointStatus, ...] = ()
         self._call_s = call_s
 
     async def detect(self, image: Image, *, timeout_s: float) -> ProbabilityMap:  # noqa: ARG002 - of the protocol
