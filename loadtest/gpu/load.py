@@ -121,7 +121,9 @@ class Client:
         port = self._offer.ports[number % len(self._offer.ports)]
         idle = self._idle[port]
         connection = idle.pop() if idle else self._connect(port)
-        status, stages = await self._answer(connection.post(OCR_PATH, self._pages[number % len(self._pages)]))
+        # A client that gives up says so, as it should: else the gateway works for pages that nobody waits for.
+        path = f"{OCR_PATH}?timeout={self._offer.timeout_s:g}"
+        status, stages = await self._answer(connection.post(path, self._pages[number % len(self._pages)]))
         idle.append(connection)
         self.samples.append(Sample(due_s, self._elapsed() - due_s, status, stages))
         return status

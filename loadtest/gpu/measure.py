@@ -25,13 +25,12 @@ from loadtest.gpu.results import Notebook
 from loadtest.gpu.sampling import GpuSampler
 from loadtest.gpu.service import Service
 from loadtest.gpu.stand import Stand, cuda_libraries
-from loadtest.gpu.variants import edited_copy, instances, little_memory
+from loadtest.gpu.variants import combined, edited_copy, instances, little_memory
 
 CLIENTS = 3
 TARGET_RATE = 50.0
 FAULT_RATE = 40.0
 TIGHT_MIB = 64
-ONE_PROCESS_KINDS = ("forms", "receipts")
 ONE_CALL = {"OCR_RECOGNITION_CALLS": "1"}
 MODULE_TIMEOUT_S = 150.0
 PACKAGES = (
@@ -211,15 +210,18 @@ def service_plan(bench: Bench, repository: str, model_set: str) -> None:
 
 
 def peaks_plan(bench: Bench, repository: str, model_set: str) -> None:
-    """With another variant of the models: their text, and the peak of each kind of page."""
+    """With another variant of the models: their text, the peak of each kind of page, and the target."""
     pace = bench.pace
     with bench.service(repository) as running, running.gateways(bench.usual_gateways) as ready:
-        make = partial(equality, running, ready.ports, model_set)
-        bench.notebook.measure(f"{repository} equality", 15, make)
+
+        def measure(name: str, needs_s: float, function: Callable[..., Any], *arguments: object) -> None:
+            bench.notebook.measure(f"{repository} {name}", needs_s, partial(function, running, *arguments))
+
+        measure("equality", 15, equality, ready.ports, model_set)
         for kind in pace.kinds:
-            pages = running.pages(kind)
-            make_peak = partial(running.peak, ready, pages, pace.seconds, per_gateway=service.REQUESTS_PER_GATEWAY)
-            bench.notebook.measure(f"{repository} peak {kind}", pace.seconds + 5, make_peak)
+            measure(f"peak {kind}", pace.seconds + 5, service.peak_of, ready, kind, pace.seconds)
+        for name, kinds in (("receipts", ("receipts",)), ("forms", ("forms",)), ("mixed", pace.kinds)):
+            measure(f"target {name}", pace.steady_s + 3, service.steady, ready, kinds, TARGET_RATE, pace.steady_s)
 
 
 def twice_plan(bench: Bench) -> None:
@@ -227,6 +229,13 @@ def twice_plan(bench: Bench) -> None:
     models = bench.stand.root / "models"
     edited_copy(models / "small", models / "twice", instances(2))
     peaks_plan(bench, "twice", "small")
+
+
+def half_plan(bench: Bench) -> None:
+    """Recognisers in half precision, detectors as they were."""
+    models = bench.stand.root / "models"
+    combined(models / "half", {"text_detection*": models / "small", "text_recognition*": models / "float16"})
+    peaks_plan(bench, "half", "small")
 
 
 def faults_plan(bench: Bench) -> None:
@@ -274,10 +283,10 @@ def sessions_plan(bench: Bench) -> None:
 
 def one_process_plan(bench: Bench) -> None:
     """The recorded calls of `service_plan` in one process."""
-    works = [path for kind in ONE_PROCESS_KINDS if (path := bench.stand.root / f"{kind}.npz").exists()]
-    for repository in ("small", "float16"):
+    works = [path for kind in KINDS if (path := bench.stand.root / f"{kind}.npz").exists()]
+    for repository in ("small", "float16", "tiny"):
         models = bench.stand.root / "models" / repository
-        bench.module(f"one process {repository}", "one_process", models, *works, needs_s=70)
+        bench.module(f"one process {repository}", "one_process", models, *works, needs_s=100)
 
 
 def memory_plan(bench: Bench) -> None:
@@ -303,6 +312,7 @@ PLANS: dict[str, Callable[[Bench], None]] = {
     "small": lambda bench: service_plan(bench, "small", "small"),
     "tiny": lambda bench: service_plan(short(bench), "tiny", "tiny"),
     "float16": lambda bench: peaks_plan(short(bench), "float16", "small"),
+    "half": lambda bench: half_plan(short(bench)),
     "twice": lambda bench: twice_plan(short(bench)),
     "faults": faults_plan,
     "tight": tight_plan,

@@ -60,7 +60,7 @@ class Notebook:
 
     def _write(self, result: Result) -> None:
         with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(asdict(result), ensure_ascii=False, separators=(",", ":")) + "\n")
+            file.write(as_line(result))
         outcome = result.error.strip().splitlines()[-1] if result.error else brief(result.data)
         self._say(f"{result.name} ({result.seconds:g} s): {outcome}")
 
@@ -80,3 +80,14 @@ def read_results(paths: Iterable[Path]) -> dict[str, Result]:
             if result.data is not None or result.name not in results:
                 results[result.name] = result
     return results
+
+
+def write_results(path: Path, results: Iterable[Result]) -> None:
+    """A file of these results."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(map(as_line, results)), encoding="utf-8")
+
+
+def as_line(result: Result) -> str:
+    """One line of JSON."""
+    return json.dumps(asdict(result), ensure_ascii=False, separators=(",", ":")) + "\n"

@@ -82,11 +82,15 @@ def zip_cycled(groups: Sequence[Sequence[Path]]) -> Iterator[tuple[Path, ...]]:
 
 def sweep(service: Service, ready: Gateways, kind: str, seconds: float) -> list[Point]:
     """The peak of a closed loop, then open loops at shares of it."""
-    pages = service.pages(kind)
-    peak = service.peak(ready, pages, seconds, per_gateway=REQUESTS_PER_GATEWAY)
+    pages, peak = service.pages(kind), peak_of(service, ready, kind, seconds)
     rates = [max(1.0, share * peak["images_per_s"]) for share in SHARES_OF_PEAK]
     offers = [Offer(ready.ports, seconds, rate=rate, seed=number) for number, rate in enumerate(rates)]
     return [peak, *(service.load(ready, pages, offer) for offer in offers)]
+
+
+def peak_of(service: Service, ready: Gateways, kind: str, seconds: float) -> Point:
+    """The peak of one kind of page."""
+    return service.peak(ready, service.pages(kind), seconds, per_gateway=REQUESTS_PER_GATEWAY)
 
 
 def scaling(
@@ -96,7 +100,7 @@ def scaling(
     points = []
     for count in counts:
         with service.gateways(count, **settings) as ready:
-            points.append(service.peak(ready, service.pages(kind), seconds, per_gateway=REQUESTS_PER_GATEWAY))
+            points.append(peak_of(service, ready, kind, seconds))
     return points
 
 

@@ -1,8 +1,8 @@
-"""Copies of a repository that differ in a configuration here and there."""
+"""Repositories made of others: with a configuration edited here and there, or with models of two."""
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from google.protobuf import text_format
@@ -19,6 +19,13 @@ def edited_copy(repository: Path, out: Path, edit: Edit) -> None:
         edit(config)
         path.unlink()  # else the original would be written through the link
         path.write_text(text_format.MessageToString(config, as_utf8=True), encoding="utf-8")
+
+
+def combined(out: Path, sources: Mapping[str, Path]) -> None:
+    """A repository of the models that match a pattern in each source, as links to the same files."""
+    for pattern, repository in sources.items():
+        for model in repository.glob(pattern):
+            shutil.copytree(model, out / model.name, copy_function=os.link)
 
 
 def instances(count: int) -> Edit:

@@ -10,11 +10,12 @@ import pytest
 
 from gateway.inference.contract import RecognitionContract, RecognitionModel
 from loadtest.gpu.equality import compare
+from loadtest.gpu.keeping import kept
 from loadtest.gpu.memory import closed_calls, mixed_pages, thinned, widest_calls
 from loadtest.gpu.plot import Axes, Line, Scale, plot, round_up
 from loadtest.gpu.recording import line_width
 from loadtest.gpu.replay import full_chunks
-from loadtest.gpu.results import Notebook, Result, read_results
+from loadtest.gpu.results import Notebook, Result, read_results, write_results
 from loadtest.gpu.sampling import GpuSampler, Meter, cpu_seconds
 from loadtest.gpu.scrape import gateway_figures, parse, triton_figures
 
@@ -181,3 +182,31 @@ def test_values_beyond_the_limit_are_drawn_at_the_edge():
     scale = Scale(200, 100)
     assert [scale.at(value) for value in (0, 100, 5000)] == [0, 50, 100]
     assert scale.ticks() == [0, 50, 100, 150, 200]
+
+
+def load_of(**figures: object) -> dict[str, object]:
+    models = {f"m{calls}": {"calls": calls, "queue_ms": 0.0, "compute_ms": 2.0} for calls in range(8)}
+    return {"images_per_s": 1.0, "models": models, **figures}
+
+
+def test_kept_results_have_few_models_and_examples_and_nothing_about_how_the_call_went():
+    differing = [{"page": str(page), "cpu": list("abcdefgh"), "gpu": []} for page in range(20)]
+    raw = [
+        Result("plan small", 9.0, None, None),
+        Result("sweep", 9.0, None, [load_of(), load_of()]),
+        Result("equality", 9.0, None, {"pages": 20, "differing": differing}),
+        Result("tight", 9.0, None, {"load": {}, "equality": {"differing": differing}}),
+        Result("broken", 9.0, "RuntimeError", None),
+    ]
+    sweep, equality, tight, broken = kept(raw)
+    assert list(sweep.data[0]["models"]) == ["m7", "m6", "m5", "m4", "m3", "m2"]
+    assert sweep.data[1] == {"images_per_s": 1.0, "models": {}}
+    assert (len(equality.data["differing"]), equality.data["differing"][0]["cpu"]) == (12, list("abcdef"))
+    assert len(tight.data["equality"]["differing"]) == 12
+    assert broken == raw[-1]
+
+
+def test_results_that_are_written_are_read_again(tmp_path):
+    results = [Result("a", 1.0, None, {"text": "Umlaut ä"}), Result("b", 2.0, "broke", None)]
+    write_results(tmp_path / "new" / "r.jsonl", results)
+    assert list(read_results([tmp_path / "new" / "r.jsonl"]).values()) == results

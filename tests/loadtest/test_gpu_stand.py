@@ -11,7 +11,7 @@ from tritonclient.grpc.model_config_pb2 import ModelConfig
 from loadtest.gpu.packing import leave_out, locked, write_archive
 from loadtest.gpu.pages import corpus_pages, drawn_forms, read_pages, spread, write_pages
 from loadtest.gpu.stand import cuda_libraries, free_ports
-from loadtest.gpu.variants import edited_copy, instances, little_memory
+from loadtest.gpu.variants import combined, edited_copy, instances, little_memory
 
 
 @pytest.fixture
@@ -47,6 +47,12 @@ def test_a_variant_leaves_its_original_alone_and_shares_its_models(repository, t
     assert config_of(tmp_path / "twice", "rec_r1").instance_group[0].count == 2
     assert config_of(repository, "rec_r1").instance_group[0].count == 1
     assert (tmp_path / "twice/rec_r1/1/model.onnx").samefile(repository / "rec_r1/1/model.onnx")
+
+
+def test_a_repository_is_combined_of_the_models_of_others(repository, tmp_path):
+    combined(tmp_path / "mixed", {"rec_r1": repository, "rec_r3*": repository, "absent*": repository})
+    assert sorted(path.name for path in (tmp_path / "mixed").iterdir()) == ["rec_r1", "rec_r32"]
+    assert (tmp_path / "mixed/rec_r1/1/model.onnx").samefile(repository / "rec_r1/1/model.onnx")
 
 
 def test_forms_are_drawn_the_same_every_time(tmp_path):
