@@ -85,13 +85,16 @@ class Canary:
             await asyncio.sleep(self._interval_s if self._right else min(1.0, self._interval_s))
 
     async def check(self) -> None:
-        """Read the known picture once and note the outcome."""
+        """Read the known picture once and note the outcome. A bug is one, too: nobody else would ever learn of it."""
         started = time.monotonic()
         try:
             text = await self._read_text(KNOWN_PICTURE, self._timeout_s)
         except OcrError as error:
             excused = self._right and self._is_excused(error, started)
             self._note(right=excused, reason=f"{error.code}: {error.detail}")
+        except Exception as error:
+            logger.critical("bug while the known picture was read", exc_info=error)
+            self._note(right=False, reason=f"{OcrError.code}: a bug, {type(error).__name__}")
         else:
             metrics.CANARY_SECONDS.observe(time.monotonic() - started)
             self._note(right=text == KNOWN_TEXT, reason=f"the known picture was read as {text!r}")

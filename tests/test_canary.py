@@ -1,3 +1,4 @@
+import asyncio
 import time
 
 import pytest
@@ -48,6 +49,17 @@ async def test_a_wrong_text_or_an_error_says_why_it_is_not_ready(outcome, reason
     await canary.check()
     assert not canary.ready
     assert reason in canary.reason
+
+
+async def test_a_bug_is_told_and_does_not_end_the_checks(caplog):
+    reader = Reader(ZeroDivisionError("a bug"), *[KNOWN_TEXT] * 1000)
+    canary = canary_of(reader, interval_s=0.01)
+    checking = asyncio.create_task(canary.run())
+    while not canary.ready:  # noqa: ASYNC110 - nothing tells
+        await asyncio.sleep(0.005)
+    checking.cancel()
+    [record] = [record for record in caplog.records if record.levelname == "CRITICAL"]
+    assert isinstance(record.exc_info[1], ZeroDivisionError)
 
 
 async def test_a_late_reading_while_other_calls_are_answered_is_load_and_no_fault():

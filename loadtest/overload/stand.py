@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
-from urllib.parse import urlsplit
 
 from loadtest.overload.errors import OverloadError
+from tests.deployed_nginx import Nginx, nginx_is_missing
+from tests.deployed_nginx import running as running_nginx
 from tests.drills.errors import DrillError
-from tests.drills.nginx import Nginx, nginx_is_here
 from tests.drills.processes import is_success, wait_until, without_settings
 from triton_models.processes import die_with_parent
 from triton_models.server import LOOPBACK, Ports
@@ -22,8 +22,8 @@ CALL_S = 0.01
 DEADLINE_S = 1.0
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 40.0
-BOTH_GATEWAYS, ONE_GATEWAY = "limit_conn all 128", "limit_conn all 64"
-"""The outer cap is made for two gateways; here is one."""
+FOR_ONE_GATEWAY = {"limit_conn all 128": "limit_conn all 64", "limit_conn batch 64": "limit_conn batch 32"}
+"""The outer caps are made for two gateways; here is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +87,8 @@ async def gateway_behind_nginx(folder: Path, cores: Cores) -> AsyncIterator[Stan
     """The same with nginx in front, which runs where this process does."""
     async with gateway_alone(folder, cores) as alone:
         nginx = configured_nginx(folder / f"nginx-{alone.port}", alone.port)
-        nginx.start()
-        try:
-            await nginx.wait_ready()
-            yield replace(alone, name="behind nginx", port=port_of(nginx.url))
-        finally:
-            nginx.stop()
+        with running_nginx(nginx):
+            yield replace(alone, name="behind nginx", port=nginx.port)
 
 
 STANDS = {"alone": gateway_alone, "nginx": gateway_behind_nginx}
@@ -100,35 +96,12 @@ STANDS = {"alone": gateway_alone, "nginx": gateway_behind_nginx}
 
 def possible(names: Sequence[str]) -> list[str]:
     """Those that this machine can build."""
-    return [name for name in names if name != "nginx" or nginx_is_here()]
+    return [name for name in names if name != "nginx" or not nginx_is_missing()]
 
 
 def configured_nginx(folder: Path, gateway_port: int) -> Nginx:
     """An nginx that has yet to be started, as deployed but for addresses, paths and the number of gateways."""
-    nginx = Nginx(folder, [gateway_port])
-    edit(folder / "nginx.conf", {BOTH_GATEWAYS: ONE_GATEWAY})
-    return nginx
-
-
-def port_of(url: str) -> int:
-    """The port that an address names."""
-    port = urlsplit(url).port
-    assert port is not None, url
-    return port
-
-
-def edit(path: Path, replaced: dict[str, str]) -> None:
-    """Replace texts in a file.
-
-    Raises:
-        OverloadError: one is not there; the configuration has changed.
-    """
-    text = path.read_text(encoding="utf-8")
-    for old, new in replaced.items():
-        if old not in text:
-            raise OverloadError(f"{path.name} has no {old!r} any more")
-        text = text.replace(old, new)
-    path.write_text(text, encoding="utf-8")
+    return Nginx(folder, [gateway_port], replaced=FOR_ONE_GATEWAY)
 
 
 @contextmanager

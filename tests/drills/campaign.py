@@ -8,11 +8,11 @@ from pathlib import Path
 
 from loadtest.accuracy.circumstances import describe_machine, gateway_version
 from loadtest.document import Markers, update_document
+from tests.deployed_nginx import nginx_is_missing
 from tests.drills.drill import Result, make
 from tests.drills.driver import LoadPlan, read_texts, seconds_per_request
 from tests.drills.errors import DrillError
 from tests.drills.fault import Fault
-from tests.drills.nginx import nginx_is_here
 from tests.drills.pages import Pages, render_pages
 from tests.drills.report import CHART, json_line, markdown, typical
 from tests.drills.repositories import MODEL_SET
@@ -128,7 +128,7 @@ async def run(options: Options, say: Say) -> Outcome:
 
 def lacking(plan: StandPlan) -> str | None:
     """Why a stand like this can't be built here; None if it can."""
-    return "nginx is not on PATH" if plan.nginx and not nginx_is_here() else None
+    return nginx_is_missing() or None if plan.nginx else None
 
 
 def planned(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from tests.drills.nginx import Nginx
+from tests.deployed_nginx import Nginx, running
 from tests.drills.processes import Gateway, SupervisedPair
 from tests.drills.proxy import FaultProxy
 from tests.drills.repositories import MODEL_SET, DrillRepository, build_models, with_faulty_backend
@@ -137,7 +137,7 @@ async def built(plan: StandPlan, workshop: Workshop, name: str) -> AsyncIterator
             stack.push_async_callback(gateway.stop)
         for gateway in gateways:
             await gateway.wait_ready()
-        url = await _nginx(folder / "nginx", gateways, stack) if plan.nginx else gateways[0].url
+        url = _nginx(folder / "nginx", gateways, stack) if plan.nginx else gateways[0].url
         yield Stand(nodes, gateways, url)
 
 
@@ -166,10 +166,7 @@ def _gateways(plan: StandPlan, workshop: Workshop, folder: Path, nodes: Sequence
     return tuple(Gateway(f"gateway-{number}", folder, settings) for number in range(plan.gateways))
 
 
-async def _nginx(folder: Path, gateways: Sequence[Gateway], stack: AsyncExitStack) -> str:
+def _nginx(folder: Path, gateways: Sequence[Gateway], stack: AsyncExitStack) -> str:
     """Where it answers, for all gateways."""
     nginx = Nginx(folder, [gateway.port for gateway in gateways])
-    nginx.start()
-    stack.callback(nginx.stop)
-    await nginx.wait_ready()
-    return nginx.url
+    return stack.enter_context(running(nginx)).url

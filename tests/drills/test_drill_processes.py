@@ -9,7 +9,6 @@ from tests.drills.drill import excuses
 from tests.drills.faults import FAULTS
 from tests.drills.ledger import Account
 from tests.drills.made_drills import LOST, course, sent
-from tests.drills.nginx import configure, with_servers
 from tests.drills.processes import Life, without_settings
 from tests.drills.stand import StandPlan
 
@@ -87,30 +86,3 @@ def test_only_a_fault_that_cuts_excuses_lost_connections() -> None:
     lost = sent(LOST, 12)
     assert excuses(FAULTS["gateway-killed"], course()).explain_cut(lost)
     assert not excuses(FAULTS["triton-killed"], course()).explain_cut(lost)
-
-
-UPSTREAM = """\
-upstream gateways {
-    # why
-    server 127.0.0.1:8081 max_fails=1 fail_timeout=2s;
-    server 127.0.0.1:8082 max_fails=1 fail_timeout=2s;
-    keepalive 64;
-}
-"""
-
-
-def test_the_gateways_of_the_drill_take_the_place_of_those_deployed() -> None:
-    assert with_servers(UPSTREAM, [1, 2, 3]).splitlines()[2:] == [
-        "    server 127.0.0.1:1 max_fails=1 fail_timeout=2s;",
-        "    server 127.0.0.1:2 max_fails=1 fail_timeout=2s;",
-        "    server 127.0.0.1:3 max_fails=1 fail_timeout=2s;",
-        "    keepalive 64;",
-        "}",
-    ]
-
-
-def test_nginx_writes_into_the_folder_of_the_drill(tmp_path: Path) -> None:
-    text = configure(tmp_path / "nginx", "127.0.0.1:7", [8]).read_text()
-    assert "/var/log" not in text
-    assert f"error_log {tmp_path}/nginx/error.log" in text
-    assert (tmp_path / "nginx" / "listen.conf").read_text().startswith("listen 127.0.0.1:7 ")

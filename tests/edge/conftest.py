@@ -2,13 +2,15 @@
 
 import pytest
 from cases import MAX_BODY_BYTES
-from servers import gateway, nginx, nginx_is_missing
+from servers import gateway
 
-QUICK_NGINX = (
-    ("client_header_timeout 10s", "client_header_timeout 1s"),
-    ("keepalive_timeout 75s", "keepalive_timeout 2s"),
-    ("client_max_body_size 20000000", f"client_max_body_size {MAX_BODY_BYTES}"),
-)
+from tests.deployed_nginx import Nginx, nginx_is_missing, running
+
+QUICK_NGINX = {
+    "client_header_timeout 10s": "client_header_timeout 1s",
+    "keepalive_timeout 75s": "keepalive_timeout 2s",
+    "client_max_body_size 20000000": f"client_max_body_size {MAX_BODY_BYTES}",
+}
 
 
 @pytest.fixture(scope="session")
@@ -24,8 +26,13 @@ def gateway_ports(folder):
 
 
 @pytest.fixture(scope="session")
-def nginx_port(folder, gateway_ports):
+def nginx(folder, gateway_ports):
     if reason := nginx_is_missing():
         pytest.skip(reason)
-    with nginx(folder, gateway_ports, replaced=QUICK_NGINX) as port:
-        yield port
+    with running(Nginx(folder / "nginx", gateway_ports, replaced=QUICK_NGINX)) as nginx:
+        yield nginx
+
+
+@pytest.fixture(scope="session")
+def nginx_port(nginx):
+    return nginx.port

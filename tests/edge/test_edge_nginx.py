@@ -11,11 +11,12 @@ from contextlib import asynccontextmanager
 
 import httpx
 import pytest
-from servers import NGINX_FOLDER, log_of, nginx, nginx_is_missing, prepare
+from servers import log_of
 
 from gateway.canary import KNOWN_PICTURE, KNOWN_TEXT
 from gateway.settings import Settings
 from gateway.web.problems import PROBLEMS, Problem, is_retryable
+from tests.deployed_nginx import DEPLOYED, Nginx, nginx_is_missing, running, with_servers
 from triton_models.server import Ports
 
 NEEDS_NGINX = pytest.mark.skipif(bool(nginx_is_missing()), reason=nginx_is_missing())
@@ -35,7 +36,7 @@ def told(name, text):
 
 
 def test_the_limits_fit_those_of_the_gateway():
-    main, gateways, proxy = ((NGINX_FOLDER / f"{name}.conf").read_text() for name in ("nginx", "gateways", "proxy"))
+    main, gateways, proxy = ((DEPLOYED / f"{name}.conf").read_text() for name in ("nginx", "gateways", "proxy"))
     assert told("client_max_body_size", main) == default_of("max_body_bytes")
     assert told("client_header_timeout", main) == default_of("header_timeout_s")
     assert default_of("max_header_bytes") == 4 * 4096
@@ -45,7 +46,7 @@ def test_the_limits_fit_those_of_the_gateway():
 
 
 def test_what_it_says_by_itself_is_said_in_the_words_of_the_gateway():
-    text = (NGINX_FOLDER / "problems.conf").read_text().replace("\\'", "'")
+    text = (DEPLOYED / "problems.conf").read_text().replace("\\'", "'")
     problems = [Problem.model_validate_json(document) for document in re.findall(r"'(\{.*?\})';", text, re.DOTALL)]
     assert len(problems) == 8
     for problem in problems:
@@ -59,23 +60,52 @@ def test_what_it_says_by_itself_is_said_in_the_words_of_the_gateway():
 
 
 def test_every_status_that_nginx_gives_has_an_answer_of_its_own():
-    text = (NGINX_FOLDER / "problems.conf").read_text()
+    text = (DEPLOYED / "problems.conf").read_text()
     answered = set(re.findall(r"/@problems/(\w+);", text))
     assert answered == set(re.findall(r"location = /@problems/(\w+)", text))
     statuses = {status for line in re.findall(r"^error_page (.*) /", text, re.MULTILINE) for status in line.split()}
     assert {"400", "404", "405", "413", "414", "429", "431", "494", "502", "503", "504"} <= statuses
 
 
+UPSTREAM = """\
+upstream gateways {
+    # why
+    server 127.0.0.1:8081 max_fails=1 fail_timeout=2s;
+    server 127.0.0.1:8082 max_fails=1 fail_timeout=2s;
+    keepalive 64;
+}
+"""
+
+
+def test_the_gateways_of_a_test_take_the_place_of_those_deployed():
+    assert with_servers(UPSTREAM, [1, 2, 3]).splitlines()[2:] == [
+        "    server 127.0.0.1:1 max_fails=1 fail_timeout=2s;",
+        "    server 127.0.0.1:2 max_fails=1 fail_timeout=2s;",
+        "    server 127.0.0.1:3 max_fails=1 fail_timeout=2s;",
+        "    keepalive 64;",
+        "}",
+    ]
+
+
+def test_nginx_writes_into_the_folder_of_the_test(tmp_path):
+    nginx = Nginx(tmp_path / "nginx", [8])
+    text = (nginx.folder / "nginx.conf").read_text()
+    assert "/var/log" not in text
+    assert f"error_log {nginx.folder}/error.log" in text
+    assert (nginx.folder / "listen.conf").read_text().startswith(f"listen 127.0.0.1:{nginx.port} ")
+
+
+def test_a_configuration_that_has_changed_is_noticed(tmp_path):
+    with pytest.raises(AssertionError, match="has no 'limit_conn nobody'"):
+        Nginx(tmp_path / "nginx", [8], replaced={"limit_conn nobody": "limit_conn all"})
+
+
 # With a real nginx
 
 
 @NEEDS_NGINX
-def test_the_configuration_is_valid(folder):
-    home = prepare(folder, Ports.free().http, (8081, 8082), (), "listen 127.0.0.1:{port};")
-    command = [shutil.which("nginx"), "-t", "-p", str(home), "-c", str(home / "nginx.conf"), "-g", f"pid {home}/pid;"]
-    tried = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert tried.returncode == 0, tried.stderr
-    assert "warn" not in tried.stderr
+def test_the_configuration_is_valid(tmp_path):
+    assert "warn" not in Nginx(tmp_path / "nginx", (8081, 8082)).check()
 
 
 def client_of(port):
@@ -94,13 +124,13 @@ async def test_a_page_is_read(nginx_port):
 
 
 @pytest.mark.parametrize(("sent", "kept"), [("job-7", True), ("with space", False), ("x" * 129, False), ('"', False)])
-async def test_a_request_has_one_id_in_both_logs_and_in_the_answer(nginx_port, gateway_ports, folder, sent, kept):
-    async with client_of(nginx_port) as client:
+async def test_a_request_has_one_id_in_both_logs_and_in_the_answer(nginx, gateway_ports, folder, sent, kept):
+    async with client_of(nginx.port) as client:
         answer = await read(client, headers={"X-Request-Id": sent})
     [given] = answer.headers.get_list("x-request-id")
     assert given == answer.json()["request_id"]
     assert (given == sent) is kept
-    line = await logged(given, folder / f"nginx-{nginx_port}" / "access.log")
+    line = await logged(given, nginx.folder / "access.log")
     assert (line["status"], line["upstream_status"], line["path"]) == (200, "200", "/v1/ocr")
     line = await logged(given, *(log_of(folder, port) for port in gateway_ports))
     assert (line["status"], line["route"]) == (200, "/v1/ocr")
@@ -141,9 +171,10 @@ async def test_problems_of_a_gateway_pass_as_they_are(nginx_port):
 
 
 @NEEDS_NGINX
-async def test_too_many_images_at_once_are_refused_by_nginx(folder, gateway_ports):
-    with nginx(folder, gateway_ports, replaced=[("limit_conn all 128", "limit_conn all 2")]) as port:
-        async with client_of(port) as client:
+async def test_too_many_images_at_once_are_refused_by_nginx(tmp_path, gateway_ports):
+    replaced = {"limit_conn all 128": "limit_conn all 2"}
+    with running(Nginx(tmp_path / "nginx", gateway_ports, replaced=replaced)) as nginx:
+        async with client_of(nginx.port) as client:
             answers = await asyncio.gather(*(read(client) for _ in range(20)))
     refused = [answer for answer in answers if answer.status_code != 200]
     assert 0 < len(refused) < 20
@@ -153,10 +184,57 @@ async def test_too_many_images_at_once_are_refused_by_nginx(folder, gateway_port
 
 
 @NEEDS_NGINX
-async def test_an_address_that_comes_too_often_is_refused_by_nginx(folder, gateway_ports):
-    slower = [("rate=50r/s", "rate=1r/s"), ("burst=100 nodelay", "burst=3 nodelay")]
-    with nginx(folder, gateway_ports, replaced=slower) as port:
-        async with client_of(port) as client:
+async def test_batch_keeps_nobody_else_out(tmp_path, gateway_ports):
+    """One address sends all of it; the burst of all is spent by neither what nginx refuses nor by half of the rest."""
+    tight = {"batch_address 16": "batch_address 1", "burst=50 nodelay": "burst=10 nodelay"}
+    with running(Nginx(tmp_path / "nginx", gateway_ports, replaced=tight)) as nginx:
+        async with client_of(nginx.port) as client:
+            batch = [read(client, headers={"X-Priority": "batch"}) for _ in range(150)]
+            *batch, one, another = await asyncio.gather(*batch, read(client), read(client))
+    assert {one.status_code, another.status_code} == {200}
+    assert {200, 429, 503} >= {answer.status_code for answer in batch} > {200}
+
+
+@NEEDS_NGINX
+async def test_batch_gets_no_more_than_half_of_the_places(tmp_path):
+    """Places are taken by requests that never end; the last half of them is for interactive requests."""
+    few = {"batch 64": "batch 2", "all 128": "all 4"}
+    held, release = [], asyncio.Event()
+
+    async def hold(reader, writer):
+        held.append(writer)
+        await release.wait()
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+    async def ask(client, priority):
+        return (await read(client, headers={"X-Priority": priority})).status_code
+
+    async with listening(hold) as gateway:
+        with running(Nginx(tmp_path / "nginx", (gateway.port,), replaced=few)) as nginx:
+            async with client_of(nginx.port) as client, asyncio.TaskGroup() as tasks:
+                taken = [tasks.create_task(ask(client, "batch")) for _ in range(2)]
+                await until(lambda: len(held) == 2)
+                assert await ask(client, "batch") == 503
+                taken += [tasks.create_task(ask(client, "interactive")) for _ in range(2)]
+                await until(lambda: len(held) == 4)
+                assert await ask(client, "interactive") == 503
+                release.set()
+    assert [task.result() for task in taken] == [200] * 4
+
+
+async def until(happened):
+    for _ in range(1000):
+        if happened():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("it never happened")
+
+
+@NEEDS_NGINX
+async def test_an_address_that_comes_too_often_is_refused_by_nginx(tmp_path, gateway_ports):
+    slower = {"rate=50r/s": "rate=1r/s", "burst=100 nodelay": "burst=3 nodelay"}
+    with running(Nginx(tmp_path / "nginx", gateway_ports, replaced=slower)) as nginx:
+        async with client_of(nginx.port) as client:
             answers = [await client.get("/readyz") for _ in range(8)]
     refused = [answer for answer in answers if answer.status_code != 200]
     assert len(refused) >= 4
@@ -165,9 +243,9 @@ async def test_an_address_that_comes_too_often_is_refused_by_nginx(folder, gatew
 
 
 @NEEDS_NGINX
-async def test_when_one_gateway_is_gone_every_request_goes_to_the_other(folder, gateway_ports):
-    with nginx(folder, (gateway_ports[0], Ports.free().http)) as port:
-        async with client_of(port) as client:
+async def test_when_one_gateway_is_gone_every_request_goes_to_the_other(tmp_path, gateway_ports):
+    with running(Nginx(tmp_path / "nginx", (gateway_ports[0], Ports.free().http))) as nginx:
+        async with client_of(nginx.port) as client:
             answers = await asyncio.gather(*(read(client) for _ in range(20)))
     assert {answer.status_code for answer in answers} == {200}
 
@@ -213,14 +291,14 @@ async def listening(act=None):
 @asynccontextmanager
 async def client_beside(folder, first, second):
     """A client of an nginx in front of two listeners."""
-    with nginx(folder, (first.port, second.port)) as port:
-        async with client_of(port) as client:
+    with running(Nginx(folder / "nginx", (first.port, second.port))) as nginx:
+        async with client_of(nginx.port) as client:
             yield client
 
 
 @NEEDS_NGINX
-async def test_when_both_gateways_are_gone_it_says_so_and_when_to_come_back(folder):
-    async with listening() as first, listening() as second, client_beside(folder, first, second) as client:
+async def test_when_both_gateways_are_gone_it_says_so_and_when_to_come_back(tmp_path):
+    async with listening() as first, listening() as second, client_beside(tmp_path, first, second) as client:
         first.close()
         second.close()
         answer = await read(client)
@@ -229,18 +307,18 @@ async def test_when_both_gateways_are_gone_it_says_so_and_when_to_come_back(fold
 
 
 @NEEDS_NGINX
-async def test_a_request_that_was_sent_is_not_sent_again(folder):
+async def test_a_request_that_was_sent_is_not_sent_again(tmp_path):
     async def die(reader, writer):
         await reader.read(10)
 
-    async with listening(die) as first, listening(die) as second, client_beside(folder, first, second) as client:
+    async with listening(die) as first, listening(die) as second, client_beside(tmp_path, first, second) as client:
         answer = await read(client)
     assert (answer.status_code, answer.json()["code"]) == (503, "backend_unavailable")
     assert first.requests + second.requests == 1
 
 
 @NEEDS_NGINX
-async def test_a_body_is_passed_on_as_it_comes(folder):
+async def test_a_body_is_passed_on_as_it_comes(tmp_path):
     seen = asyncio.Event()
 
     async def note(reader, writer):
@@ -250,8 +328,8 @@ async def test_a_body_is_passed_on_as_it_comes(folder):
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 
     async with listening(note) as first, listening(note) as second:
-        with nginx(folder, (first.port, second.port)) as port:
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        with running(Nginx(tmp_path / "nginx", (first.port, second.port))) as nginx:
+            reader, writer = await asyncio.open_connection("127.0.0.1", nginx.port)
             writer.write(b"POST /v1/ocr HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nabc")
             await asyncio.wait_for(seen.wait(), 10)
             writer.write(b"de")
@@ -273,12 +351,12 @@ def certificate(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def tls_port(folder, gateway_ports, certificate):
-    listen = (NGINX_FOLDER / "listen-tls.conf").read_text().replace("server_name ocr;\n", "")
-    listen = listen.replace("listen 8443", "listen 127.0.0.1:{port}")
+    listen = (DEPLOYED / "listen-tls.conf").read_text().replace("server_name ocr;\n", "")
+    listen = listen.replace("listen 8443", "listen {address}")
     for name, path in zip(("fullchain.pem", "privkey.pem"), certificate, strict=True):
         listen = listen.replace(f"/etc/nginx/tls/{name}", str(path))
-    with nginx(folder, gateway_ports, listen=listen) as port:
-        yield port
+    with running(Nginx(folder / "tls_nginx", gateway_ports, listen=listen)) as nginx:
+        yield nginx.port
 
 
 def shake_hands(port, version):

@@ -7,9 +7,10 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 from raw_http import Connection, Pause, exchange
-from servers import gateway, log_of, nginx, nginx_is_missing
+from servers import gateway, log_of
 
 from gateway.canary import KNOWN_PICTURE, KNOWN_TEXT
+from tests.deployed_nginx import Nginx, nginx_is_missing, running
 
 CALL_S = 1.0
 BUSY = {"OCR_MAX_REQUESTS": "2", "OCR_MAX_WAIT_S": "0.05", "OCR_TIMEOUT_S": "30"}
@@ -26,8 +27,8 @@ def busy_port(folder):
 def busy_nginx_port(folder, busy_port):
     if reason := nginx_is_missing():
         pytest.skip(reason)
-    with nginx(folder, (busy_port, busy_port)) as port:
-        yield port
+    with running(Nginx(folder / "busy_nginx", (busy_port, busy_port))) as nginx:
+        yield nginx.port
 
 
 @asynccontextmanager

@@ -10,9 +10,9 @@ from loadtest.rollout.__main__ import DOCUMENT, parser, to_options
 from loadtest.rollout.campaign import MARKERS, Options, run
 from loadtest.rollout.report import Outcome, StepResult, json_report, markdown
 from loadtest.rollout.steps import Step, steps
+from tests.deployed_nginx import nginx_is_missing
 from tests.drills.actions import nothing
 from tests.drills.ledger import Ending, Exchange, Finding, Span
-from tests.drills.nginx import nginx_is_here
 
 HOME = Path(__file__).parents[2] / ".local"
 PAGE = Exchange("a", "line", 1.0, 1.25, Ending.ANSWERED, 200)
@@ -84,7 +84,7 @@ def test_the_document_has_a_place_for_it() -> None:
 
 
 @pytest.mark.e2e
-@pytest.mark.skipif(not nginx_is_here(), reason="nginx is not on PATH")
+@pytest.mark.skipif(bool(nginx_is_missing()), reason=nginx_is_missing())
 @pytest.mark.timeout(300)
 async def test_replacing_everything_once_fails_no_request(tmp_path: Path) -> None:
     outcome = await run(Options(steps(1), 200, 12.0, HOME, tmp_path, None), print)
