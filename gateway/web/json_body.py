@@ -13,6 +13,7 @@ _MAX_MEMBERS = 64
 """More than there are options, and few enough to be harmless."""
 
 _EXAMPLE = '{"image": "<base64>", "min_score": 0.5}'
+_NO_FLAT_OBJECT = f"the JSON body must be one object without lists or objects in it, as in {_EXAMPLE}"
 _DATA_URI = re.compile(r"data:[^,]{0,200};base64,", re.IGNORECASE)
 _NOT_BASE64 = re.compile(r"[^A-Za-z0-9+/=]")
 
@@ -40,7 +41,7 @@ def _check_shape(body: bytes) -> None:
     # Before anything is built: 20 MB of "[],[],..." would become 400 MB of lists. Neither base64 nor an option has a
     # bracket, so counting bytes is enough.
     if body.count(b"{") != 1 or b"[" in body or body.count(b",") > _MAX_MEMBERS:
-        raise InvalidRequest(f"the JSON body must be one object without lists or objects in it, as in {_EXAMPLE}")
+        raise InvalidRequest(_NO_FLAT_OBJECT)
 
 
 def _decoded(body: bytes) -> str:
@@ -52,11 +53,13 @@ def _decoded(body: bytes) -> str:
 
 def _members(text: str) -> list[tuple[str, object]]:
     try:
-        members: list[tuple[str, object]] = json.loads(text, object_pairs_hook=list, parse_constant=_refuse_constant)
+        members: object = json.loads(text, object_pairs_hook=list, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         raise InvalidRequest(f"the body is not valid JSON: {error}") from error
     except ValueError as error:
         raise InvalidRequest("the body is not valid JSON: a number has too many digits") from error
+    if not isinstance(members, list):  # a text with a brace in it
+        raise InvalidRequest(_NO_FLAT_OBJECT)
     return members
 
 

@@ -60,6 +60,7 @@ def test_an_option_given_twice_is_kept_twice_for_whoever_checks_options():
             b'{"image": "aGk=", "limit_side": ' + b"1" * 5000 + b"}",
             "the body is not valid JSON: a number has too many digits",
         ),
+        (b'"{"', SHAPE),
         (b'{"image": "\xff"}', "the JSON body is not UTF-8: see byte 11"),
         (b'{"image": 1}', "image must be a text, base64 or a data: URI"),
         (b'{"image": null}', "image must be a text, base64 or a data: URI"),
