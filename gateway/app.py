@@ -146,7 +146,7 @@ def create_app(settings: Settings, backend: Backend, *, draining: Callable[[], b
         draining=draining,
         endpoints=lambda: backend.endpoints,
     )
-    door = Door(WORK, request_limits, settings.max_pixels, lambda: canary.outage)
+    door = Door(WORK, request_limits, settings.max_pixels, lambda: canary.outage, backend.wait_for_return)
     app = create_web(version=__version__, lifespan=lifespan, admission=make_admission(settings, door))
     app.include_router(create_router(services))
     app.add_middleware(CloseWhileDraining, draining=draining)

@@ -78,6 +78,9 @@ class FakeModels:
             class_index[row, 1], probability[row, 1] = read_bar(crop)
         return RowSteps(class_index, probability, np.zeros(steps, np.float32))
 
+    async def wait_for_return(self):
+        pass
+
     async def refresh(self):
         pass
 

@@ -72,5 +72,8 @@ class Backend(Protocol):
             ContractError: they do not fit together or do not fit the gateway.
         """
 
+    async def wait_for_return(self) -> None:
+        """In an outage that may end at any moment, wait for its end: hardly, unless there are signs of it."""
+
     async def close(self) -> None:
         """Cancel what is in flight and release connections or sessions."""

@@ -91,6 +91,10 @@ class ModelBackend(ABC):
         """
 
     @abstractmethod
+    async def wait_for_return(self) -> None:
+        """As `Backend.wait_for_return`."""
+
+    @abstractmethod
     async def close(self) -> None:
         """End what is in flight and release connections or sessions."""
 

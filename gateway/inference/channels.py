@@ -16,13 +16,14 @@ class ChannelOptions:
 
     Attributes:
         keepalive_s: how long a connection with calls in flight may be silent before it is pinged.
-        ping_timeout_s: how long the answer to a ping may take; then the connection is dead.
+        ping_timeout_s: how long the answer to a ping may take; then the connection is dead. Heartbeats notice a hang
+            sooner; this is for a network that has lost the connection. A hang that is over before has lost nothing.
         connect_timeout_s: how long one try to connect may take.
         first_backoff_s, max_backoff_s: pause between two tries to connect.
     """
 
     keepalive_s: float = 2.0
-    ping_timeout_s: float = 1.0
+    ping_timeout_s: float = 10.0
     connect_timeout_s: float = 1.0
     first_backoff_s: float = 0.1
     max_backoff_s: float = 0.25

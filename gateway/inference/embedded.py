@@ -144,6 +144,9 @@ class EmbeddedBackend(ModelBackend):
             if self._contract is None:
                 self._sessions, self._contract = await asyncio.to_thread(self._load)
 
+    async def wait_for_return(self) -> None:
+        """Nothing goes away, so nothing returns."""
+
     async def run(self, run: Run) -> Tensors:
         """One run on a thread. It ends soon after its deadline, or after its task was cancelled."""
         if self._closed:

@@ -173,14 +173,18 @@ class Endpoint:
         self.heard()
         return response
 
-    async def live(self, *, timeout_s: float) -> None:
+    async def live(self, *, timeout_s: float, patient: bool = False) -> None:
         """Ask for a sign of life, which takes no model: a busy server gives it, a stopped one does not.
+
+        Args:
+            timeout_s: the longest that it may take.
+            patient: whether to wait for a connection where there is none; else that is a failure at once.
 
         Raises:
             BackendError: none came in time; or it exits, or can't be reached.
         """
         with translated("heartbeat"):
-            await self._connection.stub.ServerLive(ServerLiveRequest(), timeout=timeout_s)
+            await self._connection.stub.ServerLive(ServerLiveRequest(), timeout=timeout_s, wait_for_ready=patient)
         self.heard()
 
     async def read_contract(self) -> Contract:

@@ -73,6 +73,10 @@ class Fleet:
             # Raised many times, so it must not collect the tracebacks of all of them.
             raise errors[0].with_traceback(None) if errors else BackendUnavailable(outage)
 
+    async def wait_for_return(self) -> None:
+        """Wait for what becomes of the silent endpoints: a moment for a sign of life, then for their examination."""
+        await gather_all(watch.wait_for_return() for watch, _ in self._watches.values())
+
     async def close(self) -> None:
         """Cancel calls and disconnect."""
         tasks = (*self._tasks, *(task for _, task in self._watches.values()))

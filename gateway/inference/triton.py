@@ -121,6 +121,11 @@ class TritonBackend(ModelBackend):
         """Read the contract of each server again."""
         await self._fleet.refresh()
 
+    async def wait_for_return(self) -> None:
+        """In an outage, wait for servers that were silent and may go on."""
+        if self.outage:
+            await self._fleet.wait_for_return()
+
     async def run(self, run: Run) -> Tensors:
         """One ModelInfer call, and others in its place if it fails; cancelling it cancels it in Triton."""
         if self._closed:

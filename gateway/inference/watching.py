@@ -16,6 +16,9 @@ from gateway.inference.failures import NO_SIGN_OF_LIFE, REFUSED, failure, meanin
 from gateway.inference.probes import Probe, choose_probes
 from gateway.metrics import ENDPOINT_PROBES, outcome_counted
 
+KNOCK_PAUSE_S = 0.01
+"""Between heartbeats that wait for a connection, should they fail at once."""
+
 
 @dataclass(frozen=True, slots=True)
 class WatchOptions:
@@ -30,6 +33,8 @@ class WatchOptions:
         second_look_s: pause before a probe that failed for the first time is made again.
         return_interval_s: time between probes of a server that is out of rotation.
         probe_timeout_s: how long a probe may wait for its turn.
+        last_look_s: how long a request waits for a sign of life before it is refused, as nobody serves.
+        return_timeout_s: how long it waits, once there was a sign, for the server to be back in rotation.
         look_up_interval_s: time between two look-ups of a name in DNS.
     """
 
@@ -41,6 +46,8 @@ class WatchOptions:
     second_look_s: float = 0.05
     return_interval_s: float = 0.25
     probe_timeout_s: float = 10.0
+    last_look_s: float = 0.01
+    return_timeout_s: float = 1.0
     look_up_interval_s: float = 5.0
 
 
@@ -51,12 +58,15 @@ class Watch:
         self._endpoint = endpoint
         self._options = options
         self._there = asyncio.Event()
+        self._examined = asyncio.Event()
+        self._silent = asyncio.Event()
         self._failures = 0
 
     async def run(self) -> None:
         """Watch for ever; cancel to stop."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._listen())
+            tasks.create_task(self._knock_for_ever())
             tasks.create_task(self._examine_for_ever())
 
     async def refresh(self) -> None:
@@ -71,6 +81,19 @@ class Watch:
                 await self._endpoint.read_contract()
             except OcrError as error:
                 self._failed(error)
+
+    async def wait_for_return(self) -> None:
+        """If the server has been silent, wait a moment for a sign of life; after one, for what its models say.
+
+        Heartbeats sent while it hung wait at its socket: if it goes on, all of them are answered within milliseconds.
+        """
+        if self._endpoint.state is not State.SILENT:
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._options.last_look_s):
+                await self._there.wait()
+            async with asyncio.timeout(self._options.return_timeout_s):
+                await self._examined.wait()
 
     async def _examine(self) -> None:
         """Read the models of an endpoint that is not healthy, run them, and let it enter or leave the rotation."""
@@ -104,12 +127,28 @@ class Watch:
                 silent = silent + 1 if self._endpoint.signs_of_life == signs else 0
                 self._judge_silence(silent)
 
-    async def _beat(self) -> None:
+    async def _knock_for_ever(self) -> None:
+        """While the server is silent, have a heartbeat wait that outlives the connection.
+
+        gRPC gives that up after some seconds, and without a call that waits it makes another one only at the next beat.
+        """
+        while True:
+            await self._silent.wait()
+            await self._beat(patient=True)
+            await asyncio.sleep(KNOCK_PAUSE_S)
+
+    async def _beat(self, *, patient: bool = False) -> None:
         try:
-            await self._endpoint.live(timeout_s=self._options.beat_timeout_s)
+            await self._endpoint.live(timeout_s=self._options.beat_timeout_s, patient=patient)
         except OcrError as error:
             self._missed_beat(error)
         else:
+            self._found()
+
+    def _found(self) -> None:
+        self._silent.clear()
+        if not self._there.is_set():
+            self._examined.clear()
             self._there.set()
 
     def _missed_beat(self, error: OcrError) -> None:
@@ -117,22 +156,26 @@ class Watch:
         if meaning in BLAMED:
             self._there.clear()
             self._endpoint.leave(BLAMED[meaning], error)
+            if self._endpoint.state is not State.SILENT:
+                self._silent.clear()
         elif meaning is REFUSED:
             # The health service is closed to us, but somebody said so.
             self._endpoint.heard()
-            self._there.set()
+            self._found()
 
     def _judge_silence(self, ticks: int) -> None:
         endpoint = self._endpoint
         endpoint.quiet = ticks >= self._options.quiet_ticks
         if ticks >= self._options.silent_ticks and endpoint.healthy:
             self._there.clear()
+            self._silent.set()
             endpoint.leave(State.SILENT, failure("heartbeat", NO_SIGN_OF_LIFE))
 
     async def _examine_for_ever(self) -> None:
         while True:
             await self._there.wait()
             await self._examine()
+            self._examined.set()
             await self._pause()
 
     async def _pause(self) -> None:

@@ -4,8 +4,10 @@ The order is the cheapest first: who asks, what they may do, whether the models 
 a slot and pixels from the gate. A refused request costs no reading: it is answered, and its connection closed.
 """
 
+import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -38,12 +40,14 @@ class Door:
         limits: of one request.
         max_pixels: that one image may have.
         outage: why no request can be answered at the moment; empty if they can.
+        wait_for_return: waits if an outage may be about to end.
     """
 
     paths: frozenset[str]
     limits: RequestLimits
     max_pixels: int
     outage: Callable[[], str]
+    wait_for_return: Callable[[], Awaitable[None]]
 
 
 class Admission:
@@ -71,7 +75,7 @@ class Admission:
         headers = Headers(scope=scope)
         try:
             priority = self._check_client(headers, record)
-            self._check_outage()
+            await self._check_outage(record.arrived_at + self._timeout_s(scope))
             declared = check_declared(headers, max_bytes=self._door.limits.max_body_bytes)
         except OcrError as error:
             metrics.REFUSED.labels(error.code).inc()
@@ -97,7 +101,11 @@ class Admission:
             quota = f"{client.requests_per_minute:g} requests a minute"
             raise RateLimited(f"the quota of {client.name} is {quota}; wait {wait_s:.1f} s", retry_after_s=wait_s)
 
-    def _check_outage(self) -> None:
+    async def _check_outage(self, give_up_at: float) -> None:
+        if self._door.outage():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(give_up_at - time.monotonic()):
+                    await self._door.wait_for_return()
         if reason := self._door.outage():
             raise BackendUnavailable(reason)
 

@@ -60,6 +60,9 @@ class FixedModels:
         await self._work()
         return fixed_steps(len(rows), rows.shape[2])
 
+    async def wait_for_return(self) -> None:
+        """Nothing goes away."""
+
     async def refresh(self) -> None:
         """Nothing is ever exchanged."""
 

@@ -59,6 +59,9 @@ class FakeModels:
             row[: 2 * len(text) : 2] = [CHARSET.index(character) for character in text]
         return RowSteps(class_index, np.ones(shape, np.float32), np.zeros(shape, np.float32))
 
+    async def wait_for_return(self):
+        pass
+
     async def refresh(self):
         pass
 

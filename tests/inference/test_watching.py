@@ -46,14 +46,51 @@ async def test_a_server_that_works_stays_in_rotation_and_is_probed_all_the_time(
 async def test_a_server_that_gives_no_sign_of_life_is_silent_and_back_with_the_next_one():
     triton = small_triton()
     async with backend_on(triton, watch=closely(silent_ticks=5)) as backend:
-        again = asyncio.Event()
-        triton.alive = triton.models["text_detection"] = triton.models["text_recognition"] = lambda *_: again.wait()
-        triton.models_probed = True
-        await eventually(lambda: states(backend) == ["silent"])
+        goes_on = await fall_silent(triton, backend)
         assert "no sign of life" in backend.outage
         triton.models |= {"text_detection": blue, "text_recognition": blanks}
-        again.set()
+        goes_on.set()
         await eventually(lambda: states(backend) == ["serving"])
+
+
+async def fall_silent(triton, backend):
+    """Have it answer nothing; the event that has it go on."""
+    goes_on = asyncio.Event()
+    triton.alive = triton.models["text_detection"] = triton.models["text_recognition"] = lambda *_: goes_on.wait()
+    triton.models_probed = True
+    await eventually(lambda: states(backend) == ["silent"])
+    return goes_on
+
+
+async def test_who_waits_for_a_silent_server_that_goes_on_finds_it_serving():
+    triton = small_triton()
+    async with backend_on(triton, watch=closely(silent_ticks=5, last_look_s=60)) as backend:
+        goes_on = await fall_silent(triton, backend)
+        waiting = asyncio.create_task(backend.wait_for_return())
+        await asyncio.sleep(0.01)
+        assert not waiting.done()
+        triton.models |= {"text_detection": blue, "text_recognition": blanks}
+        goes_on.set()
+        await waiting
+        assert (backend.outage, states(backend)) == ("", ["serving"])
+
+
+async def test_the_wait_for_a_server_that_stays_silent_is_a_moment():
+    triton = small_triton()
+    async with backend_on(triton, watch=closely(silent_ticks=5)) as backend:
+        await fall_silent(triton, backend)
+        await backend.wait_for_return()
+        assert states(backend) == ["silent"]
+
+
+async def test_a_server_whose_models_fail_is_not_waited_for():
+    triton = small_triton()
+    async with backend_on(triton, watch=closely(last_look_s=3600)) as backend:
+        triton.models["text_detection"] = failing(StatusCode.INTERNAL, "broken")
+        triton.models_probed = True
+        await eventually(lambda: states(backend) == ["failing"])
+        await backend.wait_for_return()
+        assert states(backend) == ["failing"]
 
 
 async def test_calls_under_way_at_a_server_that_falls_silent_end_at_once():

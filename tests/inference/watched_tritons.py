@@ -34,7 +34,7 @@ def small_triton(**parameters):
     return FakeTriton({one.name: one for one in configs}, {"text_detection": blue, "text_recognition": blanks})
 
 
-def closely(*, quiet_ticks=NEVER, silent_ticks=NEVER, probe_interval_s=0.02, probe_timeout_s=5.0):
+def closely(*, quiet_ticks=NEVER, silent_ticks=NEVER, probe_interval_s=0.02, probe_timeout_s=5.0, last_look_s=0.01):
     return WatchOptions(
         beat_s=0.02,
         quiet_ticks=quiet_ticks,
@@ -44,6 +44,8 @@ def closely(*, quiet_ticks=NEVER, silent_ticks=NEVER, probe_interval_s=0.02, pro
         second_look_s=0.01,
         return_interval_s=0.02,
         probe_timeout_s=probe_timeout_s,
+        last_look_s=last_look_s,
+        return_timeout_s=60.0,
         look_up_interval_s=0.02,
     )
 

@@ -28,9 +28,13 @@ class Service:
         chosen = {"slots": 2, "waiting": 2, "wait_s": 0.02, "pixels": 200_000_000, "parked_bytes": 1000} | limits
         self.gate = Gate(GateLimits(**chosen))
         self.outage = outage
-        door = Door(WORK, LIMITS, 50_000_000, lambda: self.outage)
+        self.back = nobody
+        door = Door(WORK, LIMITS, 50_000_000, lambda: self.outage, self.wait_for_return)
         self.pipeline = pipeline or FakePipeline()
         self.app = app_with(self.pipeline, admission=Admission(door, self.gate, Clients(clients)))
+
+    async def wait_for_return(self):
+        await self.back()
 
     async def post(self, content=b"12345", **request):
         async with client_of(self.app) as client:
@@ -57,6 +61,10 @@ class Service:
     @property
     def held(self):
         return self.gate.slots_in_use, self.gate.pixels_in_use, self.gate.parked
+
+
+async def nobody():
+    """Who comes back in an outage."""
 
 
 async def until(happened):
@@ -115,6 +123,24 @@ async def test_a_short_overload_is_waited_out():
         await asyncio.sleep(0.01)
         assert service.gate.waiting(Priority.INTERACTIVE) == 1
     assert (await waiting).status_code == 200
+
+
+async def test_a_request_that_comes_as_an_outage_ends_is_answered():
+    service = Service(outage="Triton does not answer")
+
+    async def return_soon():
+        await asyncio.sleep(0.01)
+        service.outage = ""
+
+    service.back = return_soon
+    assert (await service.post()).status_code == 200
+
+
+async def test_an_outage_is_not_waited_out_beyond_the_deadline():
+    service = Service(outage="Triton does not answer")
+    service.back = asyncio.Event().wait
+    _, problem = await service.refuse(query=b"timeout=0.02")
+    assert problem["code"] == "backend_unavailable"
 
 
 async def test_an_outage_is_said_at_once_with_its_reason_and_ends_at_once():
