@@ -51,6 +51,10 @@ REFUSAL_S = 1.0
 logger = logging.getLogger(__name__)
 
 
+class VersionGone(BackendUnavailable):
+    """A version answered that is not served any more: nobody can tell what its answer means. The server is sound."""
+
+
 class State(StrEnum):
     """What an endpoint is doing; it is called while it is serving."""
 
@@ -201,7 +205,8 @@ class Endpoint:
         """Know the version of a model that has answered; read the contract if it is new.
 
         Raises:
-            BackendError: it could not be read, does not fit, or this version is not served any more.
+            VersionGone: it was unloaded before it could be read.
+            BackendError: it could not be read, or does not fit.
         """
         if (model, version) in self._versions:
             return
@@ -209,7 +214,7 @@ class Endpoint:
             if (model, version) not in self._versions:
                 await self._read_replaced(model)
         if (model, version) not in self._versions:
-            raise BackendUnavailable(f"{model}: version {version} answered, which is not served any more")
+            raise VersionGone(f"{model}: version {version} answered, which is not served any more")
 
     def answered_since(self, model: str, moment: float) -> bool:
         """Whether the model has answered any call after that moment on the monotonic clock."""

@@ -13,7 +13,7 @@ from gateway.inference.backend import EndpointStatus
 from gateway.inference.calls import ModelBackend, Run
 from gateway.inference.codecs import Tensors
 from gateway.inference.contract import Contract
-from gateway.inference.endpoints import Endpoint
+from gateway.inference.endpoints import Endpoint, VersionGone
 from gateway.inference.failures import CLOSED, failure
 from gateway.inference.fleet import Fleet
 from gateway.inference.messages import answered_tensors, infer_request
@@ -136,17 +136,20 @@ class TritonBackend(ModelBackend):
         endpoint = self._rotation.pick(run.contract, run.model)
         if endpoint is None:
             raise BackendUnavailable(f"{run.model}: no inference server is there for it")
-        tried = {endpoint}
+        at_fault: set[Endpoint] = set()
+        attempts = 0
         while True:
+            attempts += 1
             try:
                 return await self._attempt(endpoint, request, run, deadline)
             except MAY_FARE_BETTER as error:
-                another = self._another(run, tried, deadline)
+                if not isinstance(error, VersionGone):
+                    at_fault.add(endpoint)
+                another = self._another(run, attempts, at_fault, deadline)
                 if another is None:
                     raise
                 RETRIES.labels(error.code).inc()
             endpoint = another
-            tried.add(endpoint)
 
     async def close(self) -> None:
         """Cancel the calls in flight and disconnect."""
@@ -166,9 +169,9 @@ class TritonBackend(ModelBackend):
         if endpoint.contract is not run.contract and endpoint.contract != run.contract:
             raise BackendUnavailable(f"{run.model}: was replaced by a model that reads otherwise")
 
-    def _another(self, run: Run, tried: set[Endpoint], deadline: Deadline) -> Endpoint | None:
+    def _another(self, run: Run, attempts: int, at_fault: set[Endpoint], deadline: Deadline) -> Endpoint | None:
         """The endpoint to try next, if there is one and it may be tried."""
-        if self._closed or deadline.expired or len(tried) >= self._retries.max_attempts:
+        if self._closed or deadline.expired or attempts >= self._retries.max_attempts:
             return None
-        another = self._rotation.pick(run.contract, run.model, tried=tried)
+        another = self._rotation.pick(run.contract, run.model, tried=at_fault)
         return another if another is not None and self._budget.withdraw() else None

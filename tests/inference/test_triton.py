@@ -6,7 +6,7 @@ import grpc
 import numpy as np
 import pytest
 from asgi_correlation_id import correlation_id
-from fake_triton import FakeTriton, ModelFailure, answer_of, input_of, listening
+from fake_triton import FakeTriton, ModelFailure, answer_of, blanks, input_of, listening
 from made_configs import (
     detection_config,
     original_detection_config,
@@ -374,6 +374,19 @@ async def test_an_answer_of_a_version_that_is_not_served_any_more_is_not_believe
         triton.answering_version = "0"
         with pytest.raises(BackendUnavailable, match="version 0 answered"):
             await backend.recognize(ROWS, timeout_s=5)
+
+
+async def test_what_a_version_answered_that_is_gone_is_asked_for_again():
+    triton, versions = edited(), iter(["0", None])
+
+    async def replaced(request):
+        triton.answering_version = next(versions)
+        return await blanks(request)
+
+    triton.models["text_recognition"] = replaced
+    async with connected(triton) as backend:
+        assert (await backend.recognize(ROWS, timeout_s=5)).class_index.shape == (3, 4)
+    assert len(triton.requests) == 2
 
 
 async def test_calls_are_counted_by_model_and_outcome():
