@@ -1,6 +1,7 @@
 """The composition root: makes every part of the gateway, opens it and closes it. Nothing is global."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
@@ -26,6 +27,7 @@ from gateway.ocr.decoding import DecodeLimits
 from gateway.ocr.options import PageOptions
 from gateway.pipeline import OcrPipeline
 from gateway.settings import Settings
+from gateway.watchdog import give_signs_of_life
 from gateway.web.admission import Admission, Door
 from gateway.web.assembly import create_web
 from gateway.web.clients import Clients
@@ -37,6 +39,11 @@ from gateway.web.services import RequestLimits, ServedModels, Services
 
 SLOTS_PER_CALL = 16
 """Requests under way for each recognition call: enough to fill chunks, and for two users with a browser each."""
+
+
+FIRST_LOOK_S = 2.0
+"""The listener opens after the first reading of the known picture, or so late: a proxy that notices nothing but refused
+connections (nginx) would send requests that can't be answered yet."""
 
 
 def run(settings: Settings, backend: Callable[[Settings], Backend] | None = None) -> int:
@@ -98,7 +105,13 @@ def make_backend(settings: Settings) -> Backend:
     )
 
 
-def create_app(settings: Settings, backend: Backend, *, draining: Callable[[], bool] = lambda: False) -> FastAPI:
+def create_app(
+    settings: Settings,
+    backend: Backend,
+    *,
+    draining: Callable[[], bool] = lambda: False,
+    first_look_s: float = FIRST_LOOK_S,
+) -> FastAPI:
     """The application over a backend, which it closes at the end; to be called on a running event loop."""
     pool = CpuPool(settings.cpu_threads or None)
     limits = BatchLimits(settings.max_chunk_pixels, settings.recognition_calls)
@@ -126,11 +139,14 @@ def create_app(settings: Settings, backend: Backend, *, draining: Callable[[], b
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        watching = asyncio.create_task(canary.run())
+        tasks = [asyncio.create_task(canary.run())]
+        await canary.wait_tried(first_look_s)
+        tasks.append(asyncio.create_task(give_signs_of_life(os.environ)))
         try:
             yield
         finally:
-            watching.cancel()
+            for task in tasks:
+                task.cancel()
             await batcher.close()
             await backend.close()
             pool.close()

@@ -7,6 +7,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from importlib.resources import files
 
 from gateway import metrics
@@ -52,7 +53,8 @@ class Canary:
         self._backend_outage = backend_outage
         self._interval_s = interval_s
         self._timeout_s = timeout_s
-        self._right = self._tried = False
+        self._right = False
+        self._tried = asyncio.Event()
         self._checked_at = time.monotonic()
         self._reason = "the known picture has not been read yet"
 
@@ -67,7 +69,7 @@ class Canary:
     @property
     def outage(self) -> str:
         """Why requests can't be answered now, for clients; empty before the first try, which may go well."""
-        if not self._tried:
+        if not self._tried.is_set():
             return ""
         if self._backend_outage():
             return NO_SERVER
@@ -83,6 +85,12 @@ class Canary:
         while True:
             await self.check()
             await asyncio.sleep(self._interval_s if self._right else min(1.0, self._interval_s))
+
+    async def wait_tried(self, timeout_s: float) -> None:
+        """Return after the first try, or when time is up."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await self._tried.wait()
 
     async def check(self) -> None:
         """Read the known picture once and note the outcome. A bug is one, too: nobody else would ever learn of it."""
@@ -111,5 +119,5 @@ class Canary:
         if not right and (self._right or reason != self._reason):
             logger.error("not ready: %s", reason)
         self._right, self._reason, self._checked_at = right, reason, time.monotonic()
-        self._tried = True
+        self._tried.set()
         metrics.CANARY_OK.set(right and not self._backend_outage())

@@ -15,9 +15,9 @@ PAGE = png(picture(Bar(40, 40, 200, 24, "a"), Bar(40, 120, 120, 24, "b")))
 
 
 @asynccontextmanager
-async def client_of(models, **choices):
+async def client_of(models, *, first_look_s=0.0, **choices):
     """A client of an app that has been started, and is stopped at the end."""
-    app = create_app(Settings(**choices), models)
+    app = create_app(Settings(**choices), models, first_look_s=first_look_s)
     async with (
         app.router.lifespan_context(app),
         httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway") as client,
@@ -42,6 +42,12 @@ async def test_a_picture_goes_in_and_its_text_comes_out(models):
     assert answer.status_code == 200
     assert answer.json()["pages"][0]["text"] == "a\nb"
     assert answer.json()["model_set"] == "fake"
+
+
+async def test_when_it_has_started_the_known_picture_has_been_read_once(models):
+    async with client_of(models, first_look_s=60.0) as client:
+        answer = await client.get("/readyz")
+    assert "the known picture was read as" in answer.json()["detail"]
 
 
 async def test_the_models_are_named(models):

@@ -62,6 +62,14 @@ async def test_a_bug_is_told_and_does_not_end_the_checks(caplog):
     assert isinstance(record.exc_info[1], ZeroDivisionError)
 
 
+async def test_the_first_try_can_be_waited_for_but_not_for_ever():
+    canary = canary_of(Reader(BackendUnavailable("down")))
+    await canary.wait_tried(0.01)
+    waiting = asyncio.create_task(canary.wait_tried(60))
+    await canary.check()
+    await waiting
+
+
 async def test_a_late_reading_while_other_calls_are_answered_is_load_and_no_fault():
     reader = Reader(KNOWN_TEXT, InferenceTimeout("late"), InferenceTimeout("late"))
     canary = canary_of(reader)

@@ -201,6 +201,14 @@ async def restart_gateway(stand: Stand) -> None:
     stand.noted["start_s"] = time.monotonic() - ended_at
 
 
+async def await_watchdog(stand: Stand) -> None:
+    """Do what systemd does with a gateway that stands still: lose patience, kill it and start it again."""
+    assert stand.watchdog is not None
+    await stand.watchdog.lose_patience()
+    stand.gateway.signal(signal.SIGKILL)
+    await restart_gateway(stand)
+
+
 async def fill_disk(stand: Stand) -> None:
     """From now on the first gateway's log can't grow, nor can any other file that it writes."""
     size = stand.gateway.life.log_file.stat().st_size

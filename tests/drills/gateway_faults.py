@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from tests.drills import actions
@@ -24,7 +25,7 @@ TWO_GATEWAYS = StandPlan(gateways=2, nginx=True)
 LONG_REQUESTS = LoadPlan(rate=8.0, pattern=(Kind.LINE, Kind.DENSE))
 """So that some are under way when a gateway is killed."""
 ONE_LESS = frozenset(("overloaded", "inference_timeout"))
-"""The other gateway may have too much to do; and one that stood still finds that the time of its requests is up."""
+"""The other gateway may have too much to do."""
 PAIR = StandPlan(supervised=True)
 
 GATEWAY_FAULTS: Mapping[str, Fault] = MappingProxyType(
@@ -53,14 +54,14 @@ GATEWAY_FAULTS: Mapping[str, Fault] = MappingProxyType(
             limits=(IN_TIME, failing_within("M7", 3.0), Limit("M7", "from start to ready", noted("start_s"), 3.0)),
         ),
         "gateway-frozen": Fault(
-            "the event loop of one of two gateways behind nginx stands still for 10 s (SIGSTOP)",
+            "the event loop of one of two gateways behind nginx stands still (SIGSTOP), and its watchdog kills it",
             actions.signal_gateway(signal.SIGSTOP),
-            actions.signal_gateway(signal.SIGCONT),
-            plan=TWO_GATEWAYS,
+            actions.await_watchdog,
+            plan=replace(TWO_GATEWAYS, watchdog=True),
             load=LONG_REQUESTS,
             codes=ONE_LESS,
             cuts=True,
-            lasts_s=10.0,
+            lasts_s=0.0,
             limits=(slowed_within("M8", 6.0),),
         ),
         "clients-leave": Fault(

@@ -11,6 +11,7 @@ from tests.deployed_nginx import Nginx, running
 from tests.drills.processes import Gateway, SupervisedPair
 from tests.drills.proxy import FaultProxy
 from tests.drills.repositories import MODEL_SET, DrillRepository, build_models, with_faulty_backend
+from tests.drills.watchdog import Watchdog
 from triton_models.runtime import TritonRuntime, install_runtime
 from triton_models.server import Ports, TritonProcess
 
@@ -28,6 +29,7 @@ class StandPlan:
         proxied: a fault proxy stands before every Triton.
         nginx: nginx stands before the gateways.
         explicit: models are loaded on request, through the repository API.
+        watchdog: whether the first gateway's signs of life are heard, as systemd would.
         supervised: there is but one Triton and one gateway, kept up by `ocr-gateway serve`.
         settings: of the gateways, further ones.
     """
@@ -37,6 +39,7 @@ class StandPlan:
     proxied: bool = False
     nginx: bool = False
     explicit: bool = False
+    watchdog: bool = False
     supervised: bool = False
     settings: Mapping[str, str] = field(default_factory=dict)
 
@@ -98,12 +101,14 @@ class Stand:
         nodes: the Tritons.
         gateways: see there.
         url: where clients ask.
+        watchdog: of the first gateway, if it has one.
         noted: figures that only the fault itself can take, by name.
     """
 
     nodes: tuple[Node, ...]
     gateways: tuple[Gateway, ...]
     url: str
+    watchdog: Watchdog | None = None
     noted: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -131,14 +136,15 @@ async def built(plan: StandPlan, workshop: Workshop, name: str) -> AsyncIterator
     async with AsyncExitStack() as stack:
         apart = 0 if plan.supervised else plan.tritons
         nodes = tuple([await _node(plan, workshop, folder / f"triton-{number}", stack) for number in range(apart)])
-        gateways = _gateways(plan, workshop, folder, nodes)
+        watchdog = _watchdog(folder, stack) if plan.watchdog else None
+        gateways = _gateways(plan, workshop, folder, nodes, watchdog)
         for gateway in gateways:
             gateway.start()
             stack.push_async_callback(gateway.stop)
         for gateway in gateways:
             await gateway.wait_ready()
         url = _nginx(folder / "nginx", gateways, stack) if plan.nginx else gateways[0].url
-        yield Stand(nodes, gateways, url)
+        yield Stand(nodes, gateways, url, watchdog)
 
 
 async def _node(plan: StandPlan, workshop: Workshop, folder: Path, stack: AsyncExitStack) -> Node:
@@ -158,12 +164,21 @@ async def _node(plan: StandPlan, workshop: Workshop, folder: Path, stack: AsyncE
     return Node(server, repository, proxy)
 
 
-def _gateways(plan: StandPlan, workshop: Workshop, folder: Path, nodes: Sequence[Node]) -> tuple[Gateway, ...]:
+def _watchdog(folder: Path, stack: AsyncExitStack) -> Watchdog:
+    watchdog = Watchdog(folder / "notify")
+    stack.callback(watchdog.close)
+    return watchdog
+
+
+def _gateways(
+    plan: StandPlan, workshop: Workshop, folder: Path, nodes: Sequence[Node], watchdog: Watchdog | None
+) -> tuple[Gateway, ...]:
     settings = {"OCR_TIMEOUT_S": str(DEADLINE_S), **plan.settings}
     if plan.supervised:
         return (SupervisedPair("pair", folder, settings, model_set=MODEL_SET, home=workshop.home),)
     settings["OCR_TRITON_ADDRESSES"] = ",".join(node.address for node in nodes)
-    return tuple(Gateway(f"gateway-{number}", folder, settings) for number in range(plan.gateways))
+    own = [watchdog.environment if watchdog and number == 0 else {} for number in range(plan.gateways)]
+    return tuple(Gateway(f"gateway-{number}", folder, settings | more) for number, more in enumerate(own))
 
 
 def _nginx(folder: Path, gateways: Sequence[Gateway], stack: AsyncExitStack) -> str:

@@ -276,6 +276,7 @@ async def test_an_image_that_grows_beyond_what_there_is_is_refused_in_time():
     service.pipeline.pixels = 50_000_000
     answer = await service.post(params={"timeout": "0.1"})
     assert (answer.status_code, answer.json()["code"], answer.json()["stage"]) == (503, "overloaded", "admission")
+    assert "connection" not in answer.headers, "the body was read, so the connection can be used again"
     for ticket in others:
         service.gate.leave(ticket)
     assert service.held == (0, 0, 0)
