@@ -1,22 +1,35 @@
-"""What clients meet when Triton hangs, dies or loses a model while pages are read: answers by second."""
+"""What clients meet when Triton hangs, dies or loses a model while pages are read: answers by second.
 
+A server that is dead stays dead unless somebody restarts it. Here that is what `ocr-gateway serve` does; in production
+the kubelet or systemd.
+"""
+
+import asyncio
 import os
 import signal
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-from loadtest.gpu.load import Offer, Sample, summarize
+from gateway.inference.checkup import check_up
+from gateway.supervision import Supervisor
+from loadtest.gpu.load import OK, Offer, Sample, summarize
 from loadtest.gpu.service import Service
-from loadtest.gpu.stand import is_ready
 from triton_models.processes import group_members
 
 CALM_S = 3.0
 """Before the fault."""
 HANG_S = 3.0
+REPAIR_S = 40.0
+"""For finding a dead server or model, and for warming up all models anew."""
+CHEAPEST_MODEL = "text_recognition_w160_r1"
+"""Whoever checks a server asks this one; that any other has died is seen by those whose lines it reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +40,17 @@ class Fault:
         name: in the results.
         make: does it; called on the main thread, returns when it is over or can't be undone here.
         seconds: of load in all.
+        restarts: whether somebody watches over the server and restarts it.
     """
 
     name: str
     make: Callable[[], None]
     seconds: float
+    restarts: bool = False
+
+
+class _LoadEndedError(Exception):
+    """There is nothing left to watch over the server for."""
 
 
 def suffer(service: Service, ports: Sequence[int], kind: str, rate: float, fault: Fault) -> dict[str, Any]:
@@ -42,6 +61,7 @@ def suffer(service: Service, ports: Sequence[int], kind: str, rate: float, fault
     load.start()
     time.sleep(CALM_S)
     fault.make()
+    said = tend(service, load.is_alive) if fault.restarts else []
     load.join()
     by_second: dict[int, Counter[str]] = {}
     for sample in samples:
@@ -54,7 +74,32 @@ def suffer(service: Service, ports: Sequence[int], kind: str, rate: float, fault
         "statuses": summarize(samples, fault.seconds).statuses,
         "by_second": [dict(by_second.get(second, Counter())) for second in range(int(fault.seconds))],
         "slowest_s": round(slowest, 2),
+        "back_after_s": back_after_s(samples),
+        "restarts": said,
     }
+
+
+def back_after_s(samples: Sequence[Sample]) -> float | None:
+    """From the fault until the last request was due that did not get its page; None if no later one got its own."""
+    lost = max((sample.due_s for sample in samples if sample.status != OK), default=CALM_S)
+    return round(lost - CALM_S, 1) if any(sample.due_s > lost for sample in samples) else None
+
+
+def tend(service: Service, wanted: Callable[[], bool]) -> list[tuple[float, str]]:
+    """Restart the server as `serve` does, for as long as it is wanted; what was said, and after how many seconds."""
+    began_at, said = time.monotonic(), []
+
+    def say(text: str) -> None:
+        said.append((round(time.monotonic() - began_at, 1), text))
+
+    def require_wanted() -> None:
+        if not wanted():
+            raise _LoadEndedError
+
+    check = partial(check_up, service.server.grpc_address)
+    with suppress(_LoadEndedError):
+        asyncio.run(Supervisor(service.server, check, require_wanted, say).run())
+    return said
 
 
 def hang(service: Service) -> Fault:
@@ -68,27 +113,31 @@ def hang(service: Service) -> Fault:
     return Fault(f"hang of {HANG_S:g} s", make, CALM_S + HANG_S + 4.0)
 
 
-def death_of_model(model: int) -> Fault:
+def death_of_model(service: Service, model: str = CHEAPEST_MODEL) -> Fault:
     """One model's process is killed."""
-    return Fault("death of one model's process", lambda: os.kill(model, signal.SIGKILL), CALM_S + 4.0)
+
+    def make() -> None:
+        os.kill(process_of(service.server.pid, model), signal.SIGKILL)
+
+    return Fault("death of one model's process", make, CALM_S + REPAIR_S, restarts=True)
 
 
 def death_of_server(service: Service) -> Fault:
     """The server and its models are killed."""
-    return Fault("death of the server", lambda: os.killpg(service.server.pid, signal.SIGKILL), CALM_S + 4.0)
+
+    def make() -> None:
+        os.killpg(service.server.pid, signal.SIGKILL)
+
+    return Fault("death of the server", make, CALM_S + REPAIR_S, restarts=True)
 
 
-def return_after_restart(service: Service, ports: Sequence[int]) -> dict[str, float]:
-    """Start the server again: seconds until its models are warm, and until the gateways read again."""
-    started = time.monotonic()
-    service.server.start()
-    service.server.wait_ready()
-    warm_s = time.monotonic() - started
-    while not all(map(is_ready, ports)) and time.monotonic() - started < warm_s + 30.0:
-        time.sleep(0.1)
-    return {"models_warm_s": round(warm_s, 1), "gateways_ready_s": round(time.monotonic() - started, 1)}
+def process_of(server: int, model: str) -> int:
+    """The process of a model; its command line names the model's folder."""
+    return next(process for process in group_members(server) if f"/{model}/" in command_line(process))
 
 
-def some_model(service: Service) -> int:
-    """A process of a model."""
-    return next(process for process in group_members(service.server.pid) if process != service.server.pid)
+def command_line(process: int) -> str:
+    """The words of a process's command; empty if it is gone."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    return ""

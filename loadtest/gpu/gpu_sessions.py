@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from onnxruntime.capi import onnxruntime_pybind11_state as ort_errors
 
 LINE_HEIGHT = 48
+SESSION_ENTRY_PREFIX = "optimization."
 ERRORS: tuple[type[Exception], ...] = (
     *(kind for kind in vars(ort_errors).values() if isinstance(kind, type) and issubclass(kind, Exception)),
     RuntimeError,
@@ -32,7 +33,7 @@ class Case:
         label: what is compared: "top1", "float16", "original", ...
         file: the ONNX file.
         shape: of the input, the batch first.
-        options: of the CUDA execution provider, besides the device.
+        options: of the CUDA execution provider, besides the device, and of the session, by their prefix.
     """
 
     label: str
@@ -59,9 +60,13 @@ def open_session(file: Path, options: Mapping[str, str]) -> ort.InferenceSession
     settings = ort.SessionOptions()
     settings.log_severity_level = 3
     settings.intra_op_num_threads = 1
+    for name, value in options.items():
+        if name.startswith(SESSION_ENTRY_PREFIX):
+            settings.add_session_config_entry(name, value)
     if not on_gpu():
         return ort.InferenceSession(file, settings, providers=["CPUExecutionProvider"])
-    cuda = {"device_id": "0", "cudnn_conv_algo_search": "HEURISTIC", **options}
+    cuda = {"device_id": "0", "cudnn_conv_algo_search": "HEURISTIC"}
+    cuda |= {name: value for name, value in options.items() if not name.startswith(SESSION_ENTRY_PREFIX)}
     providers = [("CUDAExecutionProvider", cuda), "CPUExecutionProvider"]
     session = ort.InferenceSession(file, settings, providers=providers, enable_fallback=0)
     if session.get_providers()[0] != "CUDAExecutionProvider":

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,22 +18,25 @@ from pathlib import Path
 from typing import Any
 
 from loadtest.accuracy.circumstances import processor_name
-from loadtest.gpu import faults, out_of_memory, replay, service
+from loadtest.gpu import faults, out_of_memory, replay, service, switching
 from loadtest.gpu.clients import Clients
 from loadtest.gpu.equality import compare, read_pages_through
+from loadtest.gpu.mps import mps
 from loadtest.gpu.pages import KINDS
 from loadtest.gpu.results import Notebook
 from loadtest.gpu.sampling import GpuSampler
 from loadtest.gpu.service import Service
 from loadtest.gpu.stand import Stand, cuda_libraries
-from loadtest.gpu.variants import combined, edited_copy, instances, little_memory
+from loadtest.gpu.variants import all_of, combined, edited_copy, instances, little_memory, only, parameter
 
 CLIENTS = 3
 TARGET_RATE = 50.0
 FAULT_RATE = 40.0
 TIGHT_MIB = 64
 ONE_CALL = {"OCR_RECOGNITION_CALLS": "1"}
-MODULE_TIMEOUT_S = 150.0
+BIASES_APART = ("optimization.disable_specified_optimizers", "ConvAddFusion")
+MEMORY_S = 160.0
+MODULE_TIMEOUT_S = 240.0
 PACKAGES = (
     "onnxruntime-gpu",
     "numpy",
@@ -89,11 +93,11 @@ class Bench:
         return self.pace.gateways[-1]
 
     @contextmanager
-    def service(self, repository: str) -> Iterator[Service]:
+    def service(self, repository: str, *, explicit: bool = False) -> Iterator[Service]:
         """A server with this repository; how long it took to warm up becomes a result."""
         with GpuSampler() as gpu, Clients(CLIENTS) as clients:
             started = time.monotonic()
-            with self.stand.triton(repository) as server:
+            with self.stand.triton(repository, explicit=explicit) as server:
                 warm_s = round(time.monotonic() - started, 1)
                 self.notebook.measure(f"{repository} start", 0.0, lambda: start_figures(warm_s, gpu))
                 yield Service(self.stand, server, clients, gpu)
@@ -222,6 +226,8 @@ def peaks_plan(bench: Bench, repository: str, model_set: str) -> None:
             measure(f"peak {kind}", pace.seconds + 5, service.peak_of, ready, kind, pace.seconds)
         for name, kinds in (("receipts", ("receipts",)), ("forms", ("forms",)), ("mixed", pace.kinds)):
             measure(f"target {name}", pace.steady_s + 3, service.steady, ready, kinds, TARGET_RATE, pace.steady_s)
+        for kind in pace.kinds:
+            measure(f"models alone {kind}", 18, models_alone, kind, pace.replay, pace.seconds / 2)
 
 
 def twice_plan(bench: Bench) -> None:
@@ -229,6 +235,39 @@ def twice_plan(bench: Bench) -> None:
     models = bench.stand.root / "models"
     edited_copy(models / "small", models / "twice", instances(2))
     peaks_plan(bench, "twice", "small")
+
+
+def shared_plan(bench: Bench) -> None:
+    """Processes of models that share the GPU instead of taking turns on it."""
+    models = bench.stand.root / "models"
+    combined(models / "shared", {"text_*": models / "small"})
+    with mps(bench.stand.root / "mps"):
+        service_plan(bench, "shared", "small")
+
+
+def shared_two_plan(bench: Bench) -> None:
+    """The same with two instances of each detector, for pages of one size all go to the same one."""
+    models = bench.stand.root / "models"
+    edited_copy(models / "small", models / "shared-two", only("text_detection*", instances(2)))
+    with mps(bench.stand.root / "mps"):
+        peaks_plan(bench, "shared-two", "small")
+
+
+def shared_apart_plan(bench: Bench) -> None:
+    """The same, and the recognisers' biases are not added by cuDNN."""
+    models = bench.stand.root / "models"
+    apart = only("text_recognition*", parameter(*BIASES_APART))
+    edited_copy(models / "small", models / "shared-apart", all_of(only("text_detection*", instances(2)), apart))
+    with mps(bench.stand.root / "mps"):
+        peaks_plan(bench, "shared-apart", "small")
+
+
+def shared_half_plan(bench: Bench) -> None:
+    """The same in half precision."""
+    models = bench.stand.root / "models"
+    combined(models / "shared-half", {"text_*": models / "float16"})
+    with mps(bench.stand.root / "mps"):
+        peaks_plan(bench, "shared-half", "small")
 
 
 def half_plan(bench: Bench) -> None:
@@ -244,13 +283,21 @@ def faults_plan(bench: Bench) -> None:
         suffered = (
             (faults.Fault("full card", out_of_memory.fill_card, 9.0), "full card"),
             (faults.hang(running), "hang"),
-            (faults.death_of_model(faults.some_model(running)), "death of a model"),
+            (faults.death_of_model(running), "death of a model"),
             (faults.death_of_server(running), "death of the server"),
         )
         for fault, name in suffered:
             make = partial(faults.suffer, running, ready.ports, "forms", FAULT_RATE, fault)
             bench.notebook.measure(name, fault.seconds + 12, make)
-        bench.notebook.measure("restart", 60, partial(faults.return_after_restart, running, ready.ports))
+
+
+def switch_plan(bench: Bench) -> None:
+    """A further version of every recogniser, loaded while pages are read."""
+    models = bench.stand.root / "models"
+    edited_copy(models / "small", models / "switched", lambda _: None)
+    with bench.service("switched", explicit=True) as running, running.gateways(4) as ready:
+        make = partial(switching.switch_versions, running, ready.ports, "forms", FAULT_RATE)
+        bench.notebook.measure("version switch", 100, make)
 
 
 def tight_plan(bench: Bench) -> None:
@@ -281,6 +328,16 @@ def sessions_plan(bench: Bench) -> None:
     bench.module("instances processes", "instances", "processes", models, needs_s=25)
 
 
+def kernels_plan(bench: Bench) -> None:
+    """What the GPU does inside a model, and what might make it quicker."""
+    models = bench.stand.root / "models"
+    for repository in ("small", "float16"):
+        bench.module(f"kernels {repository}", "kernels", models / repository, needs_s=40)
+        bench.module(f"providers {repository}", "providers", models / repository, needs_s=60)
+    with mps(bench.stand.root / "mps"):
+        bench.module("instances processes, shared", "instances", "processes", models, needs_s=25)
+
+
 def one_process_plan(bench: Bench) -> None:
     """The recorded calls of `service_plan` in one process."""
     works = [path for kind in KINDS if (path := bench.stand.root / f"{kind}.npz").exists()]
@@ -290,17 +347,27 @@ def one_process_plan(bench: Bench) -> None:
 
 
 def memory_plan(bench: Bench) -> None:
-    """Memory over pages."""
+    """Memory over pages, in both layouts at once: each process's own memory counts."""
     models, reference = bench.stand.root / "models", bench.stand.root / "reference-small.json"
-    bench.module("memory widest", "memory", "widest", models, reference, 30, needs_s=40)
-    bench.module("memory buckets", "memory", "buckets", models, reference, 15, needs_s=60)
+    layouts = ("widest", "buckets")
+
+    def grow(layout: str) -> object:
+        return run_module("memory", [layout, str(models), str(reference), str(MEMORY_S)])
+
+    with ThreadPoolExecutor() as pool:
+        jobs = [pool.submit(grow, layout) for layout in layouts]
+        for layout, job in zip(layouts, jobs, strict=True):
+            bench.notebook.measure(f"memory {layout}", 0.0, job.result)
 
 
 def peers_plan(bench: Bench) -> None:
-    """Beside rapidocr."""
+    """Beside rapidocr, as one process and as many."""
     pages = bench.stand.root / "pages"
-    bench.module("rapidocr tuned", "peer", "tuned", pages, 8, needs_s=30)
-    bench.module("rapidocr default", "peer", "default", pages, 8, needs_s=55)
+    bench.module("rapidocr tuned", "peer", "tuned", 1, pages, 6, needs_s=35)
+    bench.module("rapidocr tuned, 8 processes", "peer", "tuned", 8, pages, 6, needs_s=50)
+    with mps(bench.stand.root / "mps"):
+        bench.module("rapidocr tuned, 16 processes", "peer", "tuned", 16, pages, 6, needs_s=70)
+    bench.module("rapidocr default", "peer", "default", 1, pages, 8, needs_s=55)
 
 
 def short(bench: Bench) -> Bench:
@@ -313,10 +380,16 @@ PLANS: dict[str, Callable[[Bench], None]] = {
     "tiny": lambda bench: service_plan(short(bench), "tiny", "tiny"),
     "float16": lambda bench: peaks_plan(short(bench), "float16", "small"),
     "half": lambda bench: half_plan(short(bench)),
+    "shared": lambda bench: shared_plan(short(bench)),
+    "shared-two": lambda bench: shared_two_plan(short(bench)),
+    "shared-apart": lambda bench: shared_apart_plan(short(bench)),
+    "shared-half": lambda bench: shared_half_plan(short(bench)),
     "twice": lambda bench: twice_plan(short(bench)),
     "faults": faults_plan,
+    "switch": switch_plan,
     "tight": tight_plan,
     "sessions": sessions_plan,
+    "kernels": kernels_plan,
     "one-process": one_process_plan,
     "memory": memory_plan,
     "peers": peers_plan,

@@ -2,26 +2,34 @@
 
     python -m loadtest.gpu.memory buckets|widest MODELS REFERENCE SECONDS OUT
 
-Memory depends on shapes only, so the shapes of the corpus's pages, scaled at random, are run with noise for pixels.
+Each process's own memory counts, so both can run at once. Memory depends on shapes only, so the shapes of the corpus's
+pages, scaled at random, are run with noise for pixels.
 "widest" is what OCR libraries do: one session for all shapes, up to 32 lines of a page padded to the widest of them.
 ONNX Runtime then plans its convolutions anew at every call; the quickest search (DEFAULT) makes that bearable.
 """
 
 import json
+import os
 import random
+import subprocess
 import sys
+import threading
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
+from typing import Self
 
 from loadtest.gpu.gpu_sessions import LINE_HEIGHT, open_session, random_input
-from loadtest.gpu.sampling import GpuSampler
 from loadtest.gpu.sessions import model_file
 from triton_models.layouts import PER_SHAPE_SHAPES, recognition_shapes, rows_of
 
+PAGES = 10_000
 ROWS = 32
 SCALES = (0.6, 1.2)
+OWN_MEMORY = ("nvidia-smi", "--query-compute-apps=pid,used_memory", "--format=csv,noheader,nounits", "--loop-ms=200")
 QUICK_SEARCH = {"cudnn_conv_algo_search": "DEFAULT"}
 
 Shape = tuple[int, ...]
@@ -83,20 +91,57 @@ def session_per_shape(file: Path) -> Run:
     return run
 
 
+class OwnMemory:
+    """Memory of this process on the GPU, MiB, read in the background; use it as a context manager.
+
+    Attributes:
+        mebibytes: when it was last read; None before that, and without a GPU.
+    """
+
+    def __init__(self, command: Sequence[str] = OWN_MEMORY) -> None:
+        self.mebibytes: float | None = None
+        self._command = command
+        self._process: subprocess.Popen[str] | None = None
+        self._thread = threading.Thread(target=self._read, daemon=True)
+
+    def __enter__(self) -> Self:
+        with suppress(FileNotFoundError):
+            self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE, text=True)
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None and self._process.stdout is not None:
+            self._process.terminate()
+            self._process.wait()
+            self._thread.join()
+            self._process.stdout.close()
+
+    def _read(self) -> None:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        own = str(os.getpid())
+        for line in self._process.stdout:
+            process, _, mebibytes = line.strip().partition(", ")
+            if process == own:
+                self.mebibytes = float(mebibytes)
+
+
 def grow(
     run: Run, calls: Callable[[Widths], Iterator[Shape]], pages: Iterator[Widths], seconds: float
 ) -> list[tuple[int, float]]:
-    """(pages so far, memory in use on the GPU in MiB) after every page."""
+    """(pages so far, this process's memory on the GPU in MiB) after every page, until they or the time are used up."""
     curve: list[tuple[int, float]] = []
-    with GpuSampler() as gpu:
+    with OwnMemory() as memory:
         time.sleep(0.5)
-        end, count = time.monotonic() + seconds, 0
-        while time.monotonic() < end:
-            for shape in calls(next(pages)):
+        end = time.monotonic() + seconds
+        for count, widths in enumerate(pages, 1):
+            for shape in calls(widths):
                 run(shape)
-            count += 1
-            if gpu.samples:
-                curve.append((count, gpu.samples[-1].mebibytes))
+            if memory.mebibytes is not None:
+                curve.append((count, memory.mebibytes))
+            if time.monotonic() > end:
+                break
     return thinned(curve)
 
 
@@ -112,7 +157,7 @@ def main(layout: str, models: Path, reference: Path, seconds: float, out: Path) 
     make, calls = {"buckets": (session_per_shape, closed_calls), "widest": (one_session, widest_calls)}[layout]
     run = make(model_file(models / "small", "text_recognition*"))
     ready_s = time.monotonic() - started
-    curve = grow(run, calls, mixed_pages(reference), seconds)
+    curve = grow(run, calls, islice(mixed_pages(reference), PAGES), seconds)
     out.write_text(json.dumps({"layout": layout, "ready_s": round(ready_s, 1), "pages_and_mib": curve}))
 
 

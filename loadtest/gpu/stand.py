@@ -90,15 +90,21 @@ class Stand:
         shutil.copy2(BACKEND_SOURCE, own)
 
     @contextmanager
-    def triton(self, repository: str, *, name: str = "") -> Iterator[TritonProcess]:
-        """A server with this repository of ROOT/models, once all its models are warm."""
+    def triton(self, repository: str, *, explicit: bool = False) -> Iterator[TritonProcess]:
+        """A server with this repository of ROOT/models, once all its models are warm.
+
+        Args:
+            repository: its name.
+            explicit: whether models can be loaded later, on request.
+        """
         server = TritonProcess(
             self.runtime(),
             self.root / "models" / repository,
-            log_file=self.logs / f"triton-{name or repository}.log",
+            log_file=self.logs / f"triton-{repository}.log",
             ports=Ports.free(),
+            model_control="explicit" if explicit else "none",
             model_config_name=self.variant,
-            extra_flags=(f"--model-load-thread-count={os.cpu_count()}",),
+            extra_flags=(f"--model-load-thread-count={os.cpu_count()}", *(["--load-model=*"] if explicit else [])),
         )
         try:
             server.start()

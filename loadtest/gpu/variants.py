@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from google.protobuf import text_format
@@ -34,6 +35,30 @@ def instances(count: int) -> Edit:
     def edit(config: ModelConfig) -> None:
         for group in config.instance_group:
             group.count = count
+
+    return edit
+
+
+def only(pattern: str, edit: Edit) -> Edit:
+    """The edit for the models whose name matches."""
+    return lambda config: edit(config) if fnmatchcase(config.name, pattern) else None
+
+
+def parameter(name: str, value: str) -> Edit:
+    """A parameter of every model."""
+
+    def edit(config: ModelConfig) -> None:
+        config.parameters[name].string_value = value
+
+    return edit
+
+
+def all_of(*edits: Edit) -> Edit:
+    """Several edits one after another."""
+
+    def edit(config: ModelConfig) -> None:
+        for one in edits:
+            one(config)
 
     return edit
 

@@ -377,9 +377,15 @@ def test_options_have_the_names_of_the_cpp_backend(
     assert getattr(backend.session_options({}, {name: text}), attribute) == value
 
 
-def test_session_entries_are_passed_through(backend: Any) -> None:
-    options = backend.session_options({}, {"session.intra_op.allow_spinning": "0"})
-    assert options.get_session_config_entry("session.intra_op.allow_spinning") == "0"
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("session.intra_op.allow_spinning", "0"),
+        ("optimization.disable_specified_optimizers", "ConvAddFusion"),
+    ],
+)
+def test_session_entries_are_passed_through(backend: Any, name: str, text: str) -> None:
+    assert backend.session_options({}, {name: text}).get_session_config_entry(name) == text
 
 
 @pytest.mark.parametrize(

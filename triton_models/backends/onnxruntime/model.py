@@ -71,7 +71,7 @@ SESSION_SETTERS: dict[str, Callable[[ort.SessionOptions, str], None]] = {
     "enable_mem_pattern": lambda options, text: setattr(options, "enable_mem_pattern", SWITCH[text.lower()]),
 }
 # Passed through to ONNX Runtime under their own names; the C++ backend ignores those that it does not know.
-SESSION_ENTRY_PREFIX = "session."
+SESSION_ENTRY_PREFIXES = ("session.", "optimization.")
 ARENA_SHRINKAGE = "memory.enable_memory_arena_shrinkage"
 # The C++ backend takes numbers for these, ONNX Runtime's Python binding names.
 CUDA_OPTIONS: dict[str, Mapping[str, str]] = {
@@ -172,7 +172,7 @@ def session_options(config: Mapping[str, Any], parameters: Parameters) -> ort.Se
     for name, text in parameters.items():
         if name in SESSION_SETTERS:
             SESSION_SETTERS[name](options, text)
-        elif name.startswith(SESSION_ENTRY_PREFIX):
+        elif name.startswith(SESSION_ENTRY_PREFIXES):
             options.add_session_config_entry(name, text)
     return options
 
@@ -251,7 +251,7 @@ def check_tensor(tensor: Mapping[str, Any], node: ort.NodeArg, batch: list[int],
 def log_loaded(args: Mapping[str, str], session: ort.InferenceSession, parameters: Parameters) -> None:
     """Say once what runs where, and which parameters were not meant for ONNX Runtime."""
     known = {*SESSION_SETTERS, *CUDA_OPTIONS, ARENA_SHRINKAGE}
-    others = [name for name in sorted(parameters) if name not in known and not name.startswith(SESSION_ENTRY_PREFIX)]
+    others = [name for name in sorted(parameters) if name not in known and not name.startswith(SESSION_ENTRY_PREFIXES)]
     pb_utils.Logger.log_info(
         f"{args['model_instance_name']}: onnxruntime {ort.__version__} on {session.get_providers()[0]}; "
         f"parameters that are none of its options: {', '.join(others) or 'none'}"
