@@ -61,6 +61,7 @@ async def test_so_it_is_behind_nginx(busy_port, busy_nginx_port):
     async with all_slots_taken(busy_port):
         outcome = await exchange(busy_nginx_port, HEADER_ONLY)
     assert str(outcome.answers[0]) == "503 overloaded"
+    assert outcome.answers[0].fields["connection"] == "close"
     assert outcome.answers[0].fields["retry-after"] in ("1", "2")
 
 
