@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +43,15 @@ instance_group [ {{ kind: KIND_CPU count: 1 }} ]
 {more}
 """
 
+ENSEMBLE = """
+name: "{name}"
+platform: "ensemble"
+max_batch_size: 1
+input [ {{ name: "x" data_type: TYPE_FP32 dims: [ 1 ] }} ]
+output [ {{ name: "y" data_type: TYPE_FP32 dims: [ 1 ] }} ]
+ensemble_scheduling {{ step [ {steps} ] }}
+"""
+
 
 def add_scripted_model(
     repository: Path, name: str, answer: str, *, texts: Sequence[str] = (), more: str = "dynamic_batching { }"
@@ -73,6 +83,18 @@ def add_hungry_model(repository: Path, name: str, *, more: str = "") -> None:
         helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), folder / "1" / "model.onnx"
     )
     (folder / "config.pbtxt").write_text(CONFIG.format(name=name, backend="onnxruntime", columns=-1, more=more))
+
+
+def add_ensemble(repository: Path, name: str, steps: Sequence[str]) -> None:
+    """A model that gives a number to one scripted model after the other."""
+    tensors = ["x", *(f"after_{step}" for step in steps[:-1]), "y"]
+    written = ", ".join(
+        f'{{ model_name: "{step}" model_version: -1 input_map {{ key: "x" value: "{given}" }} '
+        f'output_map {{ key: "y" value: "{made}" }} }}'
+        for step, (given, made) in zip(steps, pairwise(tensors), strict=True)
+    )
+    (repository / name / "1").mkdir(parents=True)
+    (repository / name / "config.pbtxt").write_text(ENSEMBLE.format(name=name, steps=written))
 
 
 def asking(model: str, x: float | np.ndarray, *, version: str = "") -> ModelInferRequest:

@@ -16,12 +16,13 @@ import grpc
 import numpy as np
 import pytest
 from grpc import StatusCode
-from scripted_models import BREAK, SAY, SLEEP, add_hungry_model, add_scripted_model, asking
+from scripted_models import BREAK, SAY, SLEEP, add_ensemble, add_hungry_model, add_scripted_model, asking
 from tritonclient.grpc.service_pb2 import (
     ModelMetadataRequest,
     ModelReadyRequest,
     RepositoryModelLoadRequest,
     RepositoryModelUnloadRequest,
+    ServerLiveRequest,
     ServerReadyRequest,
 )
 from tritonclient.grpc.service_pb2_grpc import GRPCInferenceServiceStub
@@ -187,6 +188,29 @@ async def test_draining_new_calls_are_refused_while_one_under_way_ends_well(own_
     assert inference == metadata == (StatusCode.NOT_FOUND, NOT_LOADED)
     assert health == (StatusCode.UNAVAILABLE, STOPPING)
     assert answer.model_name == "sleeper"
+
+
+async def test_draining_a_model_takes_nothing_from_another_one_any_more(triton_runtime, tmp_path):
+    for name in ("first", "second"):
+        add_scripted_model(tmp_path / "models", name, SLEEP)
+    add_ensemble(tmp_path / "models", "both", ["first", "second"])
+    with starting(triton_runtime, tmp_path) as server:
+        async with connected(server.grpc_address) as stub:
+            under_way = asyncio.ensure_future(ask(stub, "both", 2.0))
+            await asyncio.sleep(0.5)
+            os.kill(server.pid, signal.SIGTERM)
+            assert await outcome(under_way) == (StatusCode.UNAVAILABLE, STOPPING)
+
+
+async def test_not_ready_the_server_could_not_start_but_was_told_to_stay(triton_runtime, tmp_path):
+    server = starting(triton_runtime, tmp_path / "without_models", extra_flags=["--exit-on-error=false"])
+    server.start()
+    try:
+        async with connected(server.grpc_address) as stub:
+            await stub.ServerLive(ServerLiveRequest(), timeout=60, wait_for_ready=True)
+            assert await outcome(ask(stub, "sleeper")) == (StatusCode.UNAVAILABLE, STOPPING)
+    finally:
+        server.stop()
 
 
 async def test_down_nothing_listens():
