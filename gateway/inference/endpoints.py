@@ -125,6 +125,7 @@ class Endpoint:
         self._calls: set[grpc.aio.Call] = set()
         self._answered_at: dict[str, float] = {}
         self._entered_at = 0.0
+        self._losses = 0
         self._refused_at = -REFUSAL_S
         self._show_state()
 
@@ -140,6 +141,11 @@ class Endpoint:
         A server that refuses is quick, so it always has the fewest calls under way.
         """
         return self.quiet or bool(self.doubted) or time.monotonic() < self._refused_at + REFUSAL_S
+
+    @property
+    def flickers(self) -> bool:
+        """Whether it was lost only once since a model last answered: a connection broke, the server may be there."""
+        return self.state is State.UNREACHABLE and bool(self._answered_at) and self._losses <= 1
 
     @property
     def calls_in_flight(self) -> int:
@@ -174,6 +180,7 @@ class Endpoint:
                 raise failure(request.model_name, NO_SIGN_OF_LIFE) from error
             raise
         self._answered_at[request.model_name] = time.monotonic()
+        self._losses = 0
         self.heard()
         return response
 
@@ -236,6 +243,7 @@ class Endpoint:
     def leave(self, state: State, error: OcrError) -> None:
         """Be out of rotation. Calls under way end by themselves, except at a server that is silent."""
         was_healthy, self.healthy = self.healthy, False
+        self._losses += 1
         self.error = error
         self.trouble.set()
         self._move(state, " ".join(filter(None, (error.detail, foreign_text(error)))))

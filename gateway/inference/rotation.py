@@ -30,8 +30,10 @@ class Rotation:
 
     @property
     def serving(self) -> list[Endpoint]:
-        """Those that take calls."""
-        return [endpoint for endpoint in self._endpoints.values() if endpoint.state is State.SERVING]
+        """Those that take calls. If none is in rotation those that flicker: better lose a call than refuse all."""
+        endpoints = self._endpoints.values()
+        in_rotation = [endpoint for endpoint in endpoints if endpoint.state is State.SERVING]
+        return in_rotation or [one for one in endpoints if one.flickers and one.contract == self.contract]
 
     @property
     def outage(self) -> str:

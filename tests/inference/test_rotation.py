@@ -29,6 +29,7 @@ class FakeEndpoint:
     contract: Contract | None = None
     healthy: bool = False
     hesitant: bool = False
+    flickers: bool = False
     calls_in_flight: int = 0
     picked: dict = field(default_factory=dict)
 
@@ -113,6 +114,19 @@ def test_an_outage_names_every_endpoint_with_its_reason():
         endpoint.leave()
         endpoint.reason = f"{endpoint.address} broke"
     assert rotation.outage == "a unreachable: a broke; b unreachable: b broke"
+
+
+def test_one_that_flickers_takes_calls_while_none_is_in_rotation():
+    rotation = serving("a", "b")
+    first, second = rotation.endpoints
+    first.leave()
+    first.flickers = True
+    assert picked(rotation, 3) == ["b"] * 3
+    second.leave()
+    assert picked(rotation, 3) == ["a"] * 3
+    assert rotation.outage == ""
+    first.contract = OTHER
+    assert rotation.outage
 
 
 def test_the_first_healthy_endpoint_decides_on_the_contract_and_one_with_another_is_kept_out():

@@ -7,7 +7,7 @@ import pytest
 from fake_triton import listening
 from grpc import StatusCode
 from made_configs import recognition_config
-from watched_tritons import IMAGE, NEVER, backend_on, closely, eventually, failing, metric, small_triton, states
+from watched_tritons import IMAGE, NEVER, backend_on, blue, closely, eventually, failing, metric, small_triton, states
 
 from gateway.errors import BackendUnavailable, InferenceFailed, InferenceTimeout, OutOfMemory, Overloaded
 from gateway.inference.addresses import Address
@@ -165,6 +165,18 @@ async def test_retries_stay_within_a_tenth_of_the_calls_whatever_the_share_of_fa
         for _ in range(calls):
             await asyncio.gather(backend.detect(IMAGE, timeout_s=5), return_exceptions=True)
     assert sum(counts(*tritons)) <= 1.1 * calls
+
+
+async def test_the_last_server_is_called_until_two_connections_in_a_row_have_broken():
+    triton = small_triton()
+    broken = failing(StatusCode.UNAVAILABLE, "Stream removed (Socket closed)")
+    async with backend_on(triton, watch=NO_PROBES) as backend:
+        triton.sound_models = dict.fromkeys(triton.sound_models, triton.hang)  # so that no probe leads it back
+        for model, outage in ((broken, False), (blue, False), (broken, False), (broken, True)):
+            triton.models["text_detection"] = model
+            await asyncio.gather(backend.detect(IMAGE, timeout_s=5), return_exceptions=True)
+            assert bool(backend.outage) is outage
+    assert len(triton.requests) == 4
 
 
 async def test_while_no_server_is_there_calls_fail_at_once_and_none_is_made():

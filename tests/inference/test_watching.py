@@ -142,7 +142,7 @@ async def test_a_server_that_shuts_down_is_left_alone_until_it_is_back():
 async def test_a_server_that_is_gone_is_unreachable_and_found_when_it_is_back(unused_tcp_port):
     async with listening(small_triton(), unused_tcp_port) as address:
         backend = await TritonBackend.connect(address, watch=closely())
-    await eventually(lambda: states(backend) == ["unreachable"])
+    await eventually(lambda: states(backend) == ["unreachable"] and backend.outage)
     with pytest.raises(BackendUnavailable, match="can't be reached"):
         await backend.refresh()
     async with listening(small_triton(), unused_tcp_port):
