@@ -30,7 +30,7 @@ from triton_models.graph import GraphKind
 from triton_models.layouts import DEFAULT_SHAPES, Layout
 from triton_models.plans import Recipe
 from triton_models.preconditions import PreconditionError
-from triton_models.processes import die_with_parent
+from triton_models.processes import INTERRUPTS, die_with_parent, interrupts_held_back
 from triton_models.runtime import install_runtime
 from triton_models.server import Ports, TritonProcess
 
@@ -184,11 +184,12 @@ class GatewayProcess:
     def __enter__(self) -> Self:
         # A session of its own: Ctrl-C reaches this command alone, which then stops its children in order.
         command = [sys.executable, "-m", "gateway", "run"]
-        self._process = subprocess.Popen(  # noqa: S603 - our own command
-            die_with_parent(command) if sys.platform == "linux" else command,
-            env=self._environment,
-            start_new_session=True,
-        )
+        with interrupts_held_back():
+            self._process = subprocess.Popen(  # noqa: S603 - our own command
+                die_with_parent(command) if sys.platform == "linux" else command,
+                env=self._environment,
+                start_new_session=True,
+            )
         return self
 
     @property
@@ -293,14 +294,13 @@ def interruptible(hurry: Callable[[], None]) -> Iterator[None]:
 
     A second signal must not break off the unwinding, or something would be left behind: it calls `hurry`.
     """
-    numbers = (signal.SIGINT, signal.SIGTERM)
 
     def interrupt(_: int, __: FrameType | None) -> NoReturn:
-        for number in numbers:
+        for number in INTERRUPTS:
             signal.signal(number, lambda *_: hurry())
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, interrupt) for number in numbers}
+    before = {number: signal.signal(number, interrupt) for number in INTERRUPTS}
     try:
         yield
     finally:

@@ -5,12 +5,13 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 LAUNCHER = Path(__file__).parent / "launch.py"
 POLL_INTERVAL_S = 0.02
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 
 
 def die_with_parent(command: Sequence[str], *, library_path: str | None = None) -> list[str]:
@@ -29,6 +30,23 @@ def die_with_parent(command: Sequence[str], *, library_path: str | None = None) 
     if library_path is None:
         library_path = os.environ.get("LD_LIBRARY_PATH", "")
     return [sys.executable, "-I", "-S", str(LAUNCHER), str(os.getpid()), library_path, *command]
+
+
+@contextmanager
+def interrupts_held_back() -> Iterator[None]:
+    """Hold SIGINT and SIGTERM back while a child is made; on the main thread.
+
+    A handler that raised in the middle of `Popen` would lose the child's id, and with it the way to end its group.
+    """
+    caught: list[int] = []
+    before = {number: signal.signal(number, lambda got, _: caught.append(got)) for number in INTERRUPTS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for late in caught:
+            signal.raise_signal(late)
 
 
 def group_members(group: int) -> list[int]:

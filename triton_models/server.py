@@ -22,7 +22,7 @@ from typing import Literal, Self
 
 from triton_models import shared_memory
 from triton_models.preconditions import PreconditionError
-from triton_models.processes import die_with_parent, group_members, kill_group
+from triton_models.processes import die_with_parent, group_members, interrupts_held_back, kill_group
 from triton_models.runtime import TritonRuntime
 
 LOOPBACK = "127.0.0.1"
@@ -178,7 +178,7 @@ class TritonProcess:
         self.log_file.parent.mkdir(parents=True, exist_ok=True)
         claim = shared_memory.claim()
         try:
-            with self.log_file.open("ab") as log:
+            with self.log_file.open("ab") as log, interrupts_held_back():
                 self._log_start = log.tell()
                 self._process = self._spawn(claim, log.fileno())
         finally:

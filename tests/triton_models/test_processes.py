@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from triton_models.processes import die_with_parent, group_members, kill_group
+from triton_models.processes import die_with_parent, group_members, interrupts_held_back, kill_group
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc, as Triton needs Linux")
 
@@ -96,3 +96,17 @@ def test_killing_a_group_that_is_gone_does_nothing() -> None:
     with spawn(["/bin/true"]) as child:
         child.wait()
     kill_group(child.pid)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_that_comes_while_a_child_is_made_is_handled_when_its_id_is_known(number):
+    seen: list[str] = []
+    before = signal.signal(number, lambda *_: seen.append("interrupted"))
+    try:
+        with interrupts_held_back():
+            signal.raise_signal(number)
+            seen.append("made")
+        signal.raise_signal(number)
+    finally:
+        signal.signal(number, before)
+    assert seen == ["made", "interrupted", "interrupted"]
