@@ -2,8 +2,8 @@
 
     python -m loadtest.gpu.memory buckets|widest MODELS REFERENCE SECONDS OUT
 
-Each process's own memory counts, so both can run at once. Memory depends on shapes only, so the shapes of the corpus's
-pages, scaled at random, are run with noise for pixels.
+Memory depends on shapes only, so the shapes of the corpus's pages, scaled at random, are run with noise for pixels. A
+few pages are read at once, and a session makes one call at a time, as an instance of a model in Triton does.
 "widest" is what OCR libraries do: one session for all shapes, up to 32 lines of a page padded to the widest of them.
 ONNX Runtime then plans its convolutions anew at every call; the quickest search (DEFAULT) makes that bearable.
 """
@@ -17,6 +17,7 @@ import threading
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -27,6 +28,7 @@ from loadtest.gpu.sessions import model_file
 from triton_models.layouts import PER_SHAPE_SHAPES, recognition_shapes, rows_of
 
 PAGES = 10_000
+PAGES_AT_ONCE = 4
 ROWS = 32
 SCALES = (0.6, 1.2)
 OWN_MEMORY = ("nvidia-smi", "--query-compute-apps=pid,used_memory", "--format=csv,noheader,nounits", "--loop-ms=200")
@@ -73,8 +75,14 @@ def widest_calls(widths: Widths) -> Iterator[Shape]:
 
 def one_session(file: Path) -> Run:
     """A session for all shapes."""
-    session = open_session(file, QUICK_SEARCH)
-    return lambda shape: session.run(None, random_input(session, shape))
+    session, turn = open_session(file, QUICK_SEARCH), threading.Lock()
+
+    def run(shape: Shape) -> object:
+        feed = random_input(session, shape)
+        with turn:
+            return session.run(None, feed)
+
+    return run
 
 
 def session_per_shape(file: Path) -> Run:
@@ -83,8 +91,11 @@ def session_per_shape(file: Path) -> Run:
     sessions = {shape: open_session(file, {}) for shape in shapes}
     feeds = {shape: random_input(session, shape) for shape, session in sessions.items()}
 
+    turns = {shape: threading.Lock() for shape in shapes}  # an instance of a model makes one call at a time
+
     def run(shape: Shape) -> object:
-        return sessions[shape].run(None, feeds[shape])
+        with turns[shape]:
+            return sessions[shape].run(None, feeds[shape])
 
     for shape in shapes:
         run(shape)
@@ -132,15 +143,19 @@ def grow(
 ) -> list[tuple[int, float]]:
     """(pages so far, this process's memory on the GPU in MiB) after every page, until they or the time are used up."""
     curve: list[tuple[int, float]] = []
-    with OwnMemory() as memory:
+
+    def read(widths: Widths) -> None:
+        for shape in calls(widths):
+            run(shape)
+
+    with OwnMemory() as memory, ThreadPoolExecutor(PAGES_AT_ONCE) as pool:
         time.sleep(0.5)
         end = time.monotonic() + seconds
-        for count, widths in enumerate(pages, 1):
-            for shape in calls(widths):
-                run(shape)
+        for count, _ in enumerate(pool.map(read, pages), 1):
             if memory.mebibytes is not None:
                 curve.append((count, memory.mebibytes))
             if time.monotonic() > end:
+                pool.shutdown(cancel_futures=True)
                 break
     return thinned(curve)
 

@@ -15,8 +15,9 @@ from tritonclient.grpc.service_pb2_grpc import GRPCInferenceServiceStub
 from loadtest.gpu.load import OK, Offer, Sample, percentile_ms, summarize
 from loadtest.gpu.service import Service
 
-BEFORE_S, AFTER_S = 6.0, 6.0
-LOAD_S = 45.0
+WARM_UP_S = 3.0
+BEFORE_S = 8.0
+LOAD_S = 40.0
 """Of load in all; the switch has to be over well before."""
 AT_A_TIME = 4
 """Models that load at once: each plans its convolutions for seconds, on a core that others would use."""
@@ -26,6 +27,7 @@ VERSION = "2"
 
 def switch_versions(service: Service, ports: Sequence[int], kind: str, rate: float) -> dict[str, Any]:
     """Offer pages at a steady rate, switch after a while, and say how long pages took before, meanwhile and after."""
+    service.clients.send(Offer(tuple(ports), WARM_UP_S, concurrency=8), service.pages(kind))
     offer = Offer(tuple(ports), LOAD_S, rate=rate, timeout_s=10.0)
     samples: list[Sample] = []
     load = threading.Thread(target=lambda: samples.extend(service.clients.send(offer, service.pages(kind))))
