@@ -86,6 +86,10 @@ class RecordingBackend:
         self.asked.lines += [row for row in rows if line_width(row)]
         return await self._backend.recognize(rows, timeout_s=timeout_s)
 
+    async def wait_for_return(self) -> None:
+        """As `Backend.wait_for_return`."""
+        await self._backend.wait_for_return()
+
     async def refresh(self) -> None:
         """As `Backend.refresh`."""
         await self._backend.refresh()
