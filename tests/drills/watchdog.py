@@ -13,18 +13,20 @@ class Watchdog:
 
     Args:
         address: of the socket that it makes, a path.
+        patience_s: how long it waits for the next sign, once there was one.
 
     Attributes:
         environment: for the gateway, as systemd would make it.
     """
 
-    def __init__(self, address: Path) -> None:
+    def __init__(self, address: Path, patience_s: float = PATIENCE_S) -> None:
         self.environment: Mapping[str, str] = {
             "NOTIFY_SOCKET": str(address),
-            "WATCHDOG_USEC": str(round(1e6 * PATIENCE_S)),
+            "WATCHDOG_USEC": str(round(1e6 * patience_s)),
         }
+        self._patience_s = patience_s
         self._silent = asyncio.Event()
-        self._patience: asyncio.TimerHandle | None = None
+        self._waiting: asyncio.TimerHandle | None = None
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
         self._socket.bind(str(address))
@@ -43,8 +45,8 @@ class Watchdog:
     def _hear(self) -> None:
         self._socket.recv(100)
         self._stop_waiting()
-        self._patience = asyncio.get_running_loop().call_later(PATIENCE_S, self._silent.set)
+        self._waiting = asyncio.get_running_loop().call_later(self._patience_s, self._silent.set)
 
     def _stop_waiting(self) -> None:
-        if self._patience is not None:
-            self._patience.cancel()
+        if self._waiting is not None:
+            self._waiting.cancel()
