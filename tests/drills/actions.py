@@ -68,7 +68,9 @@ async def restart_and_see_traffic(stand: Stand) -> None:
     ready_at = time.monotonic()
 
     async def is_used() -> bool:
-        return await answers_of(stand.node) >= TRAFFIC
+        with suppress(httpx.TransportError):  # a Triton opens its metrics last
+            return await answers_of(stand.node) >= TRAFFIC
+        return False
 
     with suppress(DrillError):  # the limit says so
         await wait_until(is_used, TRAFFIC_TIMEOUT_S, "the Triton that is back has no traffic")
