@@ -23,7 +23,7 @@ from gateway.inference.watching import WatchOptions
 from gateway.line_reader import LineReader
 from gateway.logs import logging_to
 from gateway.metrics import StageTimes
-from gateway.ocr.decoding import DecodeLimits
+from gateway.ocr.decoding.limits import DecodeLimits
 from gateway.ocr.options import PageOptions
 from gateway.pipeline import OcrPipeline
 from gateway.settings import Settings

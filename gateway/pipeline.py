@@ -14,7 +14,8 @@ from gateway.inference.backend import Backend
 from gateway.inference.detector import Detector
 from gateway.line_reader import LineReader, ReadLines
 from gateway.metrics import StageTimes, count_unread
-from gateway.ocr.decoding import DecodeLimits, count_pixels, decode_image
+from gateway.ocr.decoding.files import decode_page, inspect_file
+from gateway.ocr.decoding.limits import DecodeLimits
 from gateway.ocr.detection import prepare_detection
 from gateway.ocr.elements import Page, PageWarning, TextLine, TextRegion
 from gateway.ocr.geometry import turn_quad, whole_quad
@@ -29,9 +30,18 @@ STILL_ANSWERING_S = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Regions of an image, or their lines, with what there is to say about them."""
+    """Regions of an image, the size at which they were looked for, and what there is to say about them."""
 
     regions: tuple[TextRegion, ...]
+    warnings: tuple[PageWarning, ...] = ()
+    scaled: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The lines of an image, in reading order, with what there is to say about how they were read."""
+
+    lines: tuple[TextLine, ...]
     warnings: tuple[PageWarning, ...] = ()
 
 
@@ -57,19 +67,22 @@ class OcrPipeline:
             Overloaded: the server's deadline passed before the models' turn.
         """
         with times.stage("decode"):
-            decoded = await self._pool.run(decode_image, data, self._limits, deadline=deadline)
+            decoded = await self._pool.run(decode_page, data, self._limits, deadline=deadline)
         contract = self._backend.contract
         with self._judging_timeouts(deadline):
             found = await self._find(decoded.image, options, deadline, times)
-            page = await self._read_regions(decoded.image, found, options, deadline, times)
+            read = await self._read_regions(decoded.image, found, options, deadline, times)
         if self._backend.contract != contract:
             raise BackendUnavailable("the models were exchanged for others while the image was read")
-        return replace(page, warnings=(*decoded.warnings, *page.warnings))
+        height, width = decoded.image.shape[:2]
+        warnings = (*decoded.warnings, *found.warnings, *read.warnings)
+        return Page(decoded.picture, width, height, read.lines, warnings, found.scaled)
 
     async def count_pixels(self, data: bytes, *, deadline: Deadline, times: StageTimes) -> int:
         """How many pixels the image will have, before any is decoded; raises as `read` would."""
         with times.stage("decode"):
-            return await self._pool.run(count_pixels, data, self._limits, deadline=deadline)
+            info = await self._pool.run(inspect_file, data, self._limits, deadline=deadline)
+        return info.page_pixels[0]
 
     async def _find(self, image: Image, options: PageOptions, deadline: Deadline, times: StageTimes) -> Found:
         """The regions of an image; the image itself when detection is off."""
@@ -85,17 +98,15 @@ class OcrPipeline:
             found = await self._pool.run(
                 find_text_regions, probability_map, prepared, options.detection, deadline=deadline
             )
-        return Found(tuple(found.regions), (*prepared.warnings, *found.warnings))
+        return Found(tuple(found.regions), (*prepared.warnings, *found.warnings), prepared.scaled)
 
     async def _read_regions(
         self, image: Image, found: Found, options: PageOptions, deadline: Deadline, times: StageTimes
-    ) -> Page:
-        """The page of these regions, in reading order."""
-        height, width = image.shape[:2]
+    ) -> Lines:
+        """The lines of these regions, in reading order."""
         if not options.recognize:
             order = reading_order([region.quad for region in found.regions])
-            lines = tuple(TextLine(found.regions[index]) for index in order)
-            return Page(width, height, lines, found.warnings)
+            return Lines(tuple(TextLine(found.regions[index]) for index in order))
         read = await self._lines.read(
             image,
             [region.crop_quad for region in found.regions],
@@ -107,13 +118,13 @@ class OcrPipeline:
             require_something_read(read)
         count_unread(error.code for error in read.unread)
         lines = accepted_lines(found.regions, read.readings, options.recognition)
-        warnings = (*found.warnings, *reading_warnings(len(found.regions) - len(lines), read))
-        if options.detect and not read.unread and wants_whole_image((height, width), len(lines), options.recognition):
+        warnings = reading_warnings(len(found.regions) - len(lines), read)
+        shape = (image.shape[0], image.shape[1])
+        if options.detect and not read.unread and wants_whole_image(shape, len(lines), options.recognition):
             lines, more_warnings = await self._or_whole_image(image, lines, options.recognition, deadline, times)
             warnings = (*warnings, *more_warnings)
         with times.stage("order"):
-            lines = in_reading_order(lines, read.turned)
-        return Page(width, height, lines, warnings)
+            return Lines(in_reading_order(lines, read.turned), warnings)
 
     async def _or_whole_image(
         self,

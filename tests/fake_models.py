@@ -25,7 +25,7 @@ from gateway.inference.contract import (
 from gateway.inference.detector import Detector
 from gateway.line_reader import LineReader
 from gateway.metrics import StageTimes
-from gateway.ocr.decoding import DecodeLimits
+from gateway.ocr.decoding.limits import DecodeLimits
 from gateway.ocr.options import DetectionOptions, PageOptions
 from gateway.pipeline import OcrPipeline
 

@@ -49,6 +49,11 @@ class PreparedImage:
     scale: tuple[float, float]
     warnings: tuple[PageWarning, ...] = ()
 
+    @property
+    def scaled(self) -> float:
+        """Size of what the detector sees, of the image's."""
+        return 1 / max(self.scale)
+
     def to_image(self, quads: Quads) -> Quads:
         """Quads of the tensor in pixels of the image."""
         offset, scale = np.array(self.offset, np.float32), np.array(self.scale, np.float32)

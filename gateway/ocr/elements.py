@@ -1,8 +1,12 @@
 """What a page is made of."""
 
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 from gateway.arrays import Quad
+
+Paper: TypeAlias = Literal["white", "black"]
+"""What a transparent picture was put on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,19 +87,45 @@ class TextLine:
 
 
 @dataclass(frozen=True, slots=True)
+class Picture:
+    """What an image was made from.
+
+    Attributes:
+        file_type: such as "JPEG".
+        mode: the samples of a pixel, as Pillow calls them: "RGB", "L" (grey), "P" (palette), "1", "CMYK", "I;16", ...
+        width, height: pixels as they are stored, before they were turned; of a PDF's page, as it was drawn.
+        frames: pictures in the file.
+        turned: whether the orientation in the metadata changed anything.
+        paper: what shows where it is transparent, if it is.
+    """
+
+    file_type: str
+    mode: str
+    width: int
+    height: int
+    frames: int = 1
+    turned: bool = False
+    paper: Paper | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """The result of one image.
 
     Attributes:
+        picture: what the image was made from.
         width, height: pixels of the upright image; quads refer to it.
         lines: in reading order.
         warnings: everything that was lost, guessed or limited.
+        scaled: size at which lines were looked for, of the image's.
     """
 
+    picture: Picture
     width: int
     height: int
     lines: tuple[TextLine, ...] = ()
     warnings: tuple[PageWarning, ...] = field(default=())
+    scaled: float = 1.0
 
     @property
     def text(self) -> str:

@@ -9,7 +9,7 @@ from pydantic_core import to_json
 from starlette.responses import Response
 
 from gateway.inference.backend import EndpointStatus
-from gateway.ocr.elements import Page, TextLine
+from gateway.ocr.elements import Page, Paper, TextLine
 from gateway.web.services import ServedModel, ServedModels
 
 Point: TypeAlias = tuple[float, float]
@@ -38,6 +38,26 @@ class LineOut(BaseModel):
     )
 
 
+class ImageOut(BaseModel):
+    """What a page was made from."""
+
+    format: str = Field(description="The type of the file, as its first bytes say.", examples=["JPEG"])
+    mode: str = Field(
+        description="The samples of a pixel: RGB, L (grey), P (palette), 1, CMYK, I;16 (16-bit grey) and so on; "
+        "an A at its end means transparency.",
+        examples=["RGB"],
+    )
+    width: int = Field(description="Pixels, before the orientation was applied.", examples=[448])
+    height: int = Field(description="Pixels, likewise.", examples=[96])
+    orientation_applied: bool = Field(description="Whether the metadata's orientation changed anything.")
+    frames: int = Field(description="Pictures in the file.", examples=[1])
+    paper: Paper | None = Field(description="What it was put on, if it has transparency.", examples=[None])
+    scaled: float = Field(
+        description="Size at which lines were looked for, of the page's; below 1, small print may be lost.",
+        examples=[1.0],
+    )
+
+
 class PageOut(BaseModel):
     """What one image says."""
 
@@ -46,6 +66,7 @@ class PageOut(BaseModel):
     height: int = Field(description="Pixels, likewise.", examples=[96])
     text: str = Field(description="The lines' texts in reading order, one a line.", examples=["Invoice 2026-114"])
     lines: list[LineOut] = Field(description="In reading order; empty for an image without text.")
+    image: ImageOut
 
 
 class WarningOut(BaseModel):
@@ -143,7 +164,21 @@ def _models(models: Sequence[ServedModel]) -> list[ModelOut]:
 
 def _page(page: Page, *, number: int) -> PageOut:
     lines = [_line(line, quad) for line, quad in zip(page.lines, _rounded_quads(page.lines), strict=True)]
-    return PageOut(number=number, width=page.width, height=page.height, text=page.text, lines=lines)
+    return PageOut(number=number, width=page.width, height=page.height, text=page.text, lines=lines, image=_image(page))
+
+
+def _image(page: Page) -> ImageOut:
+    picture = page.picture
+    return ImageOut(
+        format=picture.file_type,
+        mode=picture.mode,
+        width=picture.width,
+        height=picture.height,
+        orientation_applied=picture.turned,
+        frames=picture.frames,
+        paper=picture.paper,
+        scaled=_rounded(page.scaled),
+    )
 
 
 def _rounded_quads(lines: Sequence[TextLine]) -> list[Corners]:

@@ -16,7 +16,7 @@ from gateway.inference.contract import Contract
 from gateway.inference.detector import Detector
 from gateway.line_reader import LineReader
 from gateway.metrics import StageTimes
-from gateway.ocr.decoding import DecodeLimits
+from gateway.ocr.decoding.limits import DecodeLimits
 from gateway.ocr.elements import Page
 from gateway.ocr.options import PageOptions
 from gateway.pipeline import OcrPipeline

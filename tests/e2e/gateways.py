@@ -18,7 +18,7 @@ from gateway.inference.watching import WatchOptions
 from gateway.line_reader import LineReader
 from gateway.local import GatewayProcess, PairOptions, base_url
 from gateway.metrics import StageTimes
-from gateway.ocr.decoding import DecodeLimits
+from gateway.ocr.decoding.limits import DecodeLimits
 from gateway.ocr.elements import Page
 from gateway.ocr.options import DetectionOptions, PageOptions
 from gateway.pipeline import OcrPipeline

@@ -5,7 +5,11 @@ import struct
 import zlib
 
 import numpy as np
+import pillow_heif
 from PIL import Image
+
+# Only to write HEIC: the gateway reads it with pi-heif, the same library without its encoder.
+pillow_heif.register_heif_opener()
 
 CORNERS = ((255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 0))
 """RGB of the quarters of `quarters`: top left, top right, bottom left, bottom right."""
@@ -22,6 +26,8 @@ def encode(pixels, file_type, mode=None, **options):
     picture = pixels if isinstance(pixels, Image.Image) else Image.fromarray(pixels)
     if mode is not None:
         picture = picture.convert(mode)
+    if file_type == "HEIF" and "exif" in options:
+        options["exif"] = options["exif"].tobytes()  # only from bytes does it derive the boxes that turn a picture
     file = io.BytesIO()
     picture.save(file, file_type, **options)
     return file.getvalue()

@@ -8,7 +8,8 @@ from made_images import CORNERS, encode, png_header, quarters, with_orientation
 from PIL import Image
 
 from gateway.errors import ImageError, ImageTooLarge, OcrError, UnreadableImage, UnsupportedImage
-from gateway.ocr.decoding import DecodeLimits, count_pixels, decode_image
+from gateway.ocr.decoding.files import decode_page, inspect_file
+from gateway.ocr.decoding.limits import DecodeLimits
 
 LIMITS = DecodeLimits()
 
@@ -35,16 +36,28 @@ WAYS = {
     "TIFF with LZW": ({"compression": "tiff_lzw"}, 0),
     "TIFF with JPEG": ({"compression": "jpeg", "quality": 95}, 30),
     "GIF": ({}, 0),
+    "HEIF": ({"quality": 95, "chroma": 444}, 8),
+    "AVIF": ({"quality": 95, "subsampling": "4:4:4"}, 8),
+    "JPEG2000": ({}, 0),
+    "PPM": ({}, 0),
 }
+NAMES = {"HEIF": "HEIC", "JPEG2000": "JPEG 2000", "PPM": "PNM", "WEBP": "WebP"}
 
 
 def file_type(way):
-    return next(word for word in way.upper().split() if word in {"JPEG", "PNG", "WEBP", "BMP", "TIFF", "GIF"})
+    """What Pillow calls it."""
+    types = {"JPEG", "PNG", "WEBP", "BMP", "TIFF", "GIF", "AVIF", *NAMES}
+    return next(word for word in way.upper().split() if word in types)
+
+
+def name_of(way):
+    """What the gateway calls it."""
+    return NAMES.get(file_type(way), file_type(way))
 
 
 def decode(data):
     """The pixels, in RGB."""
-    return decode_image(data, LIMITS).image[..., ::-1]
+    return decode_page(data, LIMITS).image[..., ::-1]
 
 
 def grey(*values):
@@ -60,23 +73,29 @@ def corner_colors(rgb):
 
 @pytest.mark.parametrize(("way", "options", "tolerance"), [(way, *rest) for way, rest in WAYS.items()])
 def test_every_type_gives_the_colours_that_were_stored(way, options, tolerance):
-    decoded = decode_image(encode(quarters(), file_type(way), **options), LIMITS)
+    decoded = decode_page(encode(quarters(), file_type(way), **options), LIMITS)
     assert decoded.image.shape == (32, 48, 3)
     assert decoded.image.dtype == np.uint8
-    assert decoded.format.upper() == file_type(way)
+    assert decoded.picture.file_type == name_of(way)
     assert decoded.warnings == ()
     assert np.abs(corner_colors(decoded.image[..., ::-1]) - CORNERS).max() <= tolerance
 
 
 class TestOrientation:
     @pytest.mark.parametrize("orientation", STORED)
-    @pytest.mark.parametrize("way", ["JPEG", "PNG", "WebP", "TIFF", "TIFF with LZW", "TIFF with JPEG"])
+    @pytest.mark.parametrize("way", ["JPEG", "PNG", "WebP", "TIFF", "TIFF with LZW", "TIFF with JPEG", "HEIF", "AVIF"])
     def test_it_is_applied_exactly_once(self, way, orientation):
         options, _ = WAYS[way]
         stored = np.ascontiguousarray(STORED[orientation](quarters()))
         rgb = decode(encode(stored, file_type(way), exif=with_orientation(orientation), **options))
         assert rgb.shape == (32, 48, 3)
         assert np.abs(corner_colors(rgb) - CORNERS).max() <= 30
+
+    @pytest.mark.parametrize("orientation", [1, 6])
+    @pytest.mark.parametrize("way", ["JPEG", "PNG", "WebP", "TIFF", "HEIF", "AVIF"])
+    def test_the_answer_can_say_whether_it_was(self, way, orientation):
+        picture = decode_page(encode(quarters(), file_type(way), exif=with_orientation(orientation)), LIMITS).picture
+        assert picture.turned is (orientation == 6)
 
     @pytest.mark.parametrize("file_type", ["JPEG", "TIFF"])
     def test_it_is_applied_once_to_cmyk(self, file_type):
@@ -171,30 +190,30 @@ class TestLimits:
     )
     def test_too_large_an_image_is_refused_before_any_pixel_is_looked_at(self, width, height):
         with pytest.raises(ImageTooLarge) as caught:
-            decode_image(png_header(width, height), LIMITS)
+            decode_page(png_header(width, height), LIMITS)
         assert f"{width} x {height}" in caught.value.detail
         assert "50 MP and 12000" in caught.value.detail
 
     def test_an_image_at_the_limit_is_served(self):
         data = encode(quarters(), "PNG")
-        assert decode_image(data, DecodeLimits(max_pixels=32 * 48, max_side=48)).image.shape == (32, 48, 3)
+        assert decode_page(data, DecodeLimits(max_pixels=32 * 48, max_side=48)).image.shape == (32, 48, 3)
 
     @pytest.mark.parametrize("limits", [DecodeLimits(max_pixels=32 * 48 - 1), DecodeLimits(max_side=47)])
     def test_one_pixel_more_is_refused(self, limits):
         with pytest.raises(ImageTooLarge, match="the image is 48 x 32 pixels"):
-            decode_image(encode(quarters(), "PNG"), limits)
+            decode_page(encode(quarters(), "PNG"), limits)
 
     def test_a_gif_whose_frame_is_larger_than_its_screen_is_judged_by_the_frame(self):
         data = bytearray(encode(quarters(8, 8), "GIF"))
         frame = data.index(b",\0\0\0\0")
         data[frame + 5 : frame + 9] = b"\xff\xff\xff\xff"
         with pytest.raises(ImageTooLarge):
-            decode_image(bytes(data), LIMITS)
+            decode_page(bytes(data), LIMITS)
 
     def test_the_size_is_judged_before_it_is_turned(self):
         stored = np.ascontiguousarray(STORED[6](quarters()))
         data = encode(stored, "JPEG", exif=with_orientation(6))
-        assert decode_image(data, DecodeLimits(max_side=48)).image.shape == (32, 48, 3)
+        assert decode_page(data, DecodeLimits(max_side=48)).image.shape == (32, 48, 3)
 
 
 class TestDamage:
@@ -204,21 +223,21 @@ class TestDamage:
         pixels = np.random.default_rng(0).integers(0, 256, (64, 64, 3), np.uint8)
         data = encode(pixels, file_type(way), **WAYS[way][0])
         with pytest.raises(UnreadableImage):
-            decode_image(data[: int(len(data) * share)], LIMITS)
+            decode_page(data[: int(len(data) * share)], LIMITS)
 
     @pytest.mark.parametrize("missing", [1, 2, 3])
     def test_a_jpeg_without_its_end_marker_is_truncated(self, missing):
         with pytest.raises(UnreadableImage, match="the JPEG is truncated or corrupt"):
-            decode_image(encode(quarters(), "JPEG")[:-missing], LIMITS)
+            decode_page(encode(quarters(), "JPEG")[:-missing], LIMITS)
 
     def test_a_png_damaged_by_a_text_transfer_is_called_a_png(self):
         with pytest.raises(UnreadableImage, match="PNG"):
-            decode_image(encode(quarters(), "PNG").replace(b"\r\n", b"\n", 1), LIMITS)
+            decode_page(encode(quarters(), "PNG").replace(b"\r\n", b"\n", 1), LIMITS)
 
     @pytest.mark.parametrize(("width", "height"), [(0, 5), (5, 0)])
     def test_an_image_without_pixels_is_unreadable(self, width, height):
         with pytest.raises(UnreadableImage):
-            decode_image(png_header(width, height), LIMITS)
+            decode_page(png_header(width, height), LIMITS)
 
     @pytest.mark.filterwarnings("ignore::UserWarning:PIL")
     @pytest.mark.parametrize("way", WAYS)
@@ -228,7 +247,7 @@ class TestDamage:
         for _ in range(300):
             damaged = damage(data, dice)
             try:
-                image = decode_image(damaged, LIMITS).image
+                image = decode_page(damaged, LIMITS).image
             except ImageError:
                 continue
             assert image.dtype == np.uint8
@@ -255,31 +274,33 @@ class TestSeveralPictures:
     def test_the_first_is_read_and_the_rest_counted(self, file_type):
         rest = [Image.new("RGB", (48, 32), color) for color in CORNERS[:2]]
         options = {"lossless": True} if file_type == "WEBP" else {}
-        decoded = decode_image(encode(quarters(), file_type, save_all=True, append_images=rest, **options), LIMITS)
+        decoded = decode_page(encode(quarters(), file_type, save_all=True, append_images=rest, **options), LIMITS)
         assert (corner_colors(decoded.image[..., ::-1]) == CORNERS).all()
         assert [warning.code for warning in decoded.warnings] == ["first_page_only"]
         assert "3 pictures" in decoded.warnings[0].detail
 
 
-class TestCountingPixels:
+class TestInspection:
     @pytest.mark.parametrize(("way", "options"), [(way, options) for way, (options, _) in WAYS.items()])
     def test_it_counts_those_that_decoding_gives(self, way, options):
-        assert count_pixels(encode(quarters(), file_type(way), **options), LIMITS) == 32 * 48
+        info = inspect_file(encode(quarters(), file_type(way), **options), LIMITS)
+        assert info.file_type == name_of(way)
+        assert info.page_pixels == (32 * 48,)
 
     @pytest.mark.parametrize(
         ("data", "error"),
         [(b"", UnsupportedImage), (b"BM", UnsupportedImage), (png_header(10_000, 10_000), ImageTooLarge)],
     )
     def test_it_refuses_what_decoding_would(self, data, error):
-        for function in (count_pixels, decode_image):
+        for function in (inspect_file, decode_page):
             with pytest.raises(error):
                 function(data, LIMITS)
 
 
-@pytest.mark.parametrize("data", [b"", b"%PDF-1.7", b"GIF", b"BM", b"RIFF"])
+@pytest.mark.parametrize("data", [b"", b"%PDF-1.7", b"GIF", b"BM", b"RIFF", b"P9 1 1"])
 def test_other_data_are_unsupported(data):
     with pytest.raises(UnsupportedImage):
-        decode_image(data, LIMITS)
+        decode_page(data, LIMITS)
 
 
 @pytest.mark.corpus
@@ -320,7 +341,7 @@ class TestCorpus:
 
 def outcome(data):
     try:
-        decode_image(data, LIMITS)
+        decode_page(data, LIMITS)
     except OcrError as error:
         return error.code
     return "image"

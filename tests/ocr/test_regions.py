@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.ocr.decoding import DecodeLimits, decode_image
+from gateway.ocr.decoding.files import decode_page
+from gateway.ocr.decoding.limits import DecodeLimits
 from gateway.ocr.detection import PreparedImage, prepare_detection
 from gateway.ocr.geometry import grow_rectangle, order_corners, quad_size, rectangle_quads, turn_quad, whole_quad
 from gateway.ocr.options import DetectionOptions
@@ -212,7 +213,7 @@ def test_any_map_gives_finite_quads_and_scores(seed, share, step):
 def test_the_kernels_of_a_page_of_1330_lines_are_found_where_they_are(corpus):
     labels = map(json.loads, (corpus / "labels.jsonl").read_text().splitlines())
     label = next(record for record in labels if "nics" in record["file"])
-    image = decode_image((corpus / label["file"]).read_bytes(), DecodeLimits()).image
+    image = decode_page((corpus / label["file"]).read_bytes(), DecodeLimits()).image
     prepared = prepare_detection(image, replace(OPTIONS, limit_side=4200, min_side=2550))
     lines = order_corners(np.array([line["quad"] for line in label["lines"]], np.float32))
     kernels = grow_rectangle(lines / prepared.scale + prepared.offset, -1.0)

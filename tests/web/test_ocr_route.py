@@ -5,7 +5,7 @@ from time import monotonic
 import pytest
 from web_fakes import FakePipeline, app_with, chunk, client_of, post, send
 
-from gateway.ocr.elements import Page
+from gateway.ocr.elements import Page, Picture
 from gateway.ocr.options import PageOptions
 from gateway.web.services import RequestLimits
 
@@ -91,6 +91,16 @@ async def test_the_answer():
                         "turned": 180,
                     }
                 ],
+                "image": {
+                    "format": "JPEG",
+                    "mode": "RGB",
+                    "width": 100,
+                    "height": 200,
+                    "orientation_applied": True,
+                    "frames": 1,
+                    "paper": None,
+                    "scaled": 0.5123,
+                },
             }
         ],
         "warnings": [{"code": "line_split", "detail": "1 line was read in pieces", "page": 1}],
@@ -98,9 +108,29 @@ async def test_the_answer():
 
 
 async def test_an_image_without_text_is_a_success_with_no_lines():
-    response = await post(FakePipeline(Page(30, 20)), content=DATA)
+    response = await post(
+        FakePipeline(Page(Picture("PNG", "LA", 30, 20, frames=3, paper="black"), 30, 20)), content=DATA
+    )
     assert response.status_code == 200
-    assert response.json()["pages"] == [{"number": 1, "width": 30, "height": 20, "text": "", "lines": []}]
+    assert response.json()["pages"] == [
+        {
+            "number": 1,
+            "width": 30,
+            "height": 20,
+            "text": "",
+            "lines": [],
+            "image": {
+                "format": "PNG",
+                "mode": "LA",
+                "width": 30,
+                "height": 20,
+                "orientation_applied": False,
+                "frames": 3,
+                "paper": "black",
+                "scaled": 1.0,
+            },
+        }
+    ]
 
 
 async def test_without_a_timeout_the_deadline_is_the_services():

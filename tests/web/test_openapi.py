@@ -10,7 +10,7 @@ from web_fakes import FakeCanary, FakePipeline, app_with, client_of, no_models
 
 from gateway import errors
 from gateway.web.problems import PROBLEMS
-from gateway.web.schemas import LineOut, ModelOut, OcrOut, PageOut, StatusOut, WarningOut
+from gateway.web.schemas import ImageOut, LineOut, ModelOut, OcrOut, PageOut, StatusOut, WarningOut
 
 DOCUMENT = app_with().openapi()
 OCR = DOCUMENT["paths"]["/v1/ocr"]["post"]
@@ -101,6 +101,7 @@ async def test_the_answer_has_the_documented_members_on_every_level():
         "ModelOut": answer["models"][0],
         "PageOut": answer["pages"][0],
         "LineOut": answer["pages"][0]["lines"][0],
+        "ImageOut": answer["pages"][0]["image"],
         "WarningOut": answer["warnings"][0],
     }
     for name, level in levels.items():
@@ -109,7 +110,7 @@ async def test_the_answer_has_the_documented_members_on_every_level():
         assert schema["required"] == list(schema["properties"])
 
 
-@pytest.mark.parametrize("model", [OcrOut, ModelOut, PageOut, LineOut, WarningOut, StatusOut])
+@pytest.mark.parametrize("model", [OcrOut, ModelOut, PageOut, ImageOut, LineOut, WarningOut, StatusOut])
 def test_examples_of_the_answer_fit_their_types(model):
     for field in model.model_fields.values():
         for example in field.examples or ():

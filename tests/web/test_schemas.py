@@ -2,7 +2,7 @@ import json
 
 import numpy as np
 import pytest
-from web_fakes import LINE, MODELS, PAGE, QUAD
+from web_fakes import LINE, MODELS, PAGE, PICTURE, QUAD
 
 from gateway.ocr.elements import Page, TextLine, TextRegion, Transcription
 from gateway.web.schemas import OcrOut, json_response, ocr_out
@@ -10,7 +10,7 @@ from gateway.web.schemas import OcrOut, json_response, ocr_out
 
 def line_of(quad=QUAD, detection_score=0.9, transcription=None):
     region = TextRegion(np.array(quad, np.float32), QUAD, detection_score)
-    return ocr_out(Page(10, 10, (TextLine(region, transcription),)), MODELS, request_id="r").pages[0].lines[0]
+    return ocr_out(Page(PICTURE, 10, 10, (TextLine(region, transcription),)), MODELS, request_id="r").pages[0].lines[0]
 
 
 def test_what_is_sent_fits_its_own_schema():
@@ -47,5 +47,5 @@ def test_a_line_that_says_nothing_has_an_empty_text():
 
 
 def test_a_pages_text_is_its_lines_text():
-    answer = ocr_out(Page(10, 10, (LINE, LINE)), MODELS, request_id="r")
+    answer = ocr_out(Page(PICTURE, 10, 10, (LINE, LINE)), MODELS, request_id="r")
     assert answer.pages[0].text == "hello, wörld\nhello, wörld"

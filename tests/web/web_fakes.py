@@ -8,7 +8,7 @@ import httpx
 import numpy as np
 
 from gateway.errors import BackendUnavailable
-from gateway.ocr.elements import Page, PageWarning, TextLine, TextRegion, Transcription
+from gateway.ocr.elements import Page, PageWarning, Picture, TextLine, TextRegion, Transcription
 from gateway.web.assembly import create_web
 from gateway.web.routes import create_router
 from gateway.web.services import RequestLimits, ServedModel, ServedModels, Services
@@ -20,7 +20,8 @@ MODELS = ServedModels(
 )
 QUAD = np.array([[10.04, 20.0], [110.26, 20.0], [110.0, 44.0], [10.0, 44.0]], np.float32)
 LINE = TextLine(TextRegion(QUAD, QUAD, 0.912345), Transcription("hello, wörld", 0.987654), turned=180)
-PAGE = Page(200, 100, (LINE,), (PageWarning("line_split", "1 line was read in pieces"),))
+PICTURE = Picture("JPEG", "RGB", 100, 200, turned=True)
+PAGE = Page(PICTURE, 200, 100, (LINE,), (PageWarning("line_split", "1 line was read in pieces"),), scaled=0.512345)
 
 
 @dataclass
