@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
@@ -13,6 +14,8 @@ from gateway import __version__
 from gateway.canary import Canary
 from gateway.concurrency import CpuPool
 from gateway.deadline import Deadline
+from gateway.decoders.decoders import Decoders
+from gateway.decoders.pool import DecoderPool, ProcessLimits
 from gateway.drain import DrainingServer
 from gateway.inference.backend import Backend
 from gateway.inference.batcher import Batcher, BatchLimits
@@ -116,17 +119,18 @@ def create_app(
     pool = CpuPool(settings.cpu_threads or None)
     limits = BatchLimits(settings.max_chunk_pixels, settings.recognition_calls)
     batcher = Batcher(backend, limits)
+    processes = make_decoder_pool(settings)
     pipeline = OcrPipeline(
         backend,
         Detector(backend, calls_in_flight=settings.detection_calls),
         LineReader(backend, batcher, pool),
         pool,
-        DecodeLimits(settings.max_pixels, settings.max_side),
+        Decoders(pool, DecodeLimits(settings.max_pixels, settings.max_side), processes),
     )
 
     async def read_known_picture(data: bytes, timeout_s: float) -> str:
         await backend.refresh()
-        page = await pipeline.read(data, PageOptions(), deadline=Deadline.after(timeout_s), times=StageTimes())
+        page = await pipeline.read_first(data, PageOptions(), deadline=Deadline.after(timeout_s), times=StageTimes())
         return page.text
 
     canary = Canary(
@@ -139,6 +143,8 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        if processes:
+            processes.warm_up()
         tasks = [asyncio.create_task(canary.run())]
         await canary.wait_tried(first_look_s)
         tasks.append(asyncio.create_task(give_signs_of_life(os.environ)))
@@ -149,10 +155,17 @@ def create_app(
                 task.cancel()
             await batcher.close()
             await backend.close()
+            if processes:
+                processes.close()
             pool.close()
 
     request_limits = RequestLimits(
-        settings.max_body_bytes, settings.timeout_s, settings.max_timeout_s, settings.body_timeout_s
+        settings.max_body_bytes,
+        settings.timeout_s,
+        settings.max_timeout_s,
+        settings.body_timeout_s,
+        settings.max_files,
+        settings.max_pages,
     )
     services = Services(
         pipeline=pipeline,
@@ -167,6 +180,14 @@ def create_app(
     app.include_router(create_router(services))
     app.add_middleware(CloseWhileDraining, draining=draining)
     return app
+
+
+def make_decoder_pool(settings: Settings) -> DecoderPool | None:
+    """Processes for decoding, as the settings ask for; only Linux has what they need."""
+    if sys.platform != "linux":
+        return None
+    count = settings.decoder_processes or os.cpu_count() or 1
+    return DecoderPool(ProcessLimits(count, settings.decoder_memory_bytes, settings.decoder_timeout_s))
 
 
 def make_admission(settings: Settings, door: Door) -> Admission:

@@ -7,10 +7,12 @@
     ├── Unauthenticated         no API key, or one that is not known
     ├── Forbidden               the client may not do this
     ├── RateLimited             the client's quota is used up
+    ├── TooManyPages            more than are read in one request
     ├── ImageError
     │   ├── UnsupportedImage    not a type that is served
     │   ├── UnreadableImage     the right type, but corrupt
-    │   └── ImageTooLarge       more pixels than the limit
+    │   ├── ImageTooLarge       more pixels than the limit
+    │   └── DecoderFailed       its decoder died over it, or took too long
     ├── DeadlineExceeded        the client's own deadline ran out while everything was healthy
     ├── Overloaded              more work than the service can do in time
     ├── Draining                the service is shutting down
@@ -94,6 +96,12 @@ class RateLimited(OcrError):
         self.retry_after_s = retry_after_s
 
 
+class TooManyPages(OcrError):
+    """More pages are asked for than are read in one request."""
+
+    code = "too_many_pages"
+
+
 class ImageError(OcrError):
     """The image can't be served."""
 
@@ -114,6 +122,12 @@ class ImageTooLarge(ImageError):
     """The header declares more pixels than the limit."""
 
     code = "image_too_large"
+
+
+class DecoderFailed(ImageError):
+    """The process that decoded the image died, or was stopped because it took too long."""
+
+    code = "decoder_failed"
 
 
 class DeadlineExceeded(OcrError):

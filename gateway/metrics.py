@@ -64,7 +64,15 @@ SLOTS = Gauge("ocr_admission_slots", "Requests that may be under way at once, at
 SLOTS_IN_USE = Gauge("ocr_admission_slots_in_use", "Requests under way.")
 PIXELS_IN_USE = Gauge("ocr_admission_pixels_in_use", "Pixels of the images under way, partly guessed.")
 UPLOADS_PARKED = Gauge("ocr_admission_parked_uploads", "Slow uploads, which hold no slot.")
+DECODERS_LOST = Counter(
+    "ocr_decoders_lost_total",
+    "Decoder processes that died, were too slow, or whose request ended.",
+    ("reason",),
+)
 PAGES = Counter("ocr_pages_total", "Pages sent.")
+PAGES_FAILED = Counter(
+    "ocr_pages_failed_total", "Pages and files that were not read, although others of their request were.", ("code",)
+)
 LINES = Counter("ocr_lines_total", "Lines returned.")
 WARNINGS = Counter("ocr_warnings_total", "Warnings given with pages.", ("code",))
 
@@ -157,6 +165,11 @@ def count_page(lines: int, warnings: Iterable[str]) -> None:
     LINES.inc(lines)
     for code in warnings:
         WARNINGS.labels(code).inc()
+
+
+def count_failed_page(code: str) -> None:
+    """Count a page that is an error in the answer."""
+    PAGES_FAILED.labels(code).inc()
 
 
 def count_unread(codes: Iterable[str]) -> None:

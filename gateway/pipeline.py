@@ -2,39 +2,29 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 
 from gateway.arrays import Image, Quad
 from gateway.concurrency import CpuPool
 from gateway.deadline import Deadline
+from gateway.decoders.decoders import Decoders, OpenFile
 from gateway.errors import BackendUnavailable, DeadlineExceeded, InferenceTimeout
 from gateway.inference.backend import Backend
 from gateway.inference.detector import Detector
 from gateway.line_reader import LineReader, ReadLines
 from gateway.metrics import StageTimes, count_unread
-from gateway.ocr.decoding.files import decode_page, inspect_file
-from gateway.ocr.decoding.limits import DecodeLimits
-from gateway.ocr.detection import prepare_detection
+from gateway.ocr.decoding.picture import Decoded
 from gateway.ocr.elements import Page, PageWarning, TextLine, TextRegion
 from gateway.ocr.geometry import turn_quad, whole_quad
 from gateway.ocr.options import PageOptions, RecognitionOptions
 from gateway.ocr.reading_order import reading_order
-from gateway.ocr.regions import find_text_regions
 from gateway.ocr.rereading import Reading, is_accepted, wants_whole_image, whole_image_wins
+from gateway.ocr.text_layer import uncovered, with_layer
+from gateway.region_finder import Found, RegionFinder
 
 STILL_ANSWERING_S = 0.25
 """An answer that is older does not prove that the models are answering now: a hang begins between two answers."""
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """Regions of an image, the size at which they were looked for, and what there is to say about them."""
-
-    regions: tuple[TextRegion, ...]
-    warnings: tuple[PageWarning, ...] = ()
-    scaled: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,56 +39,61 @@ class OcrPipeline:
     """Reads images. One for the whole service; it keeps nothing between requests."""
 
     def __init__(
-        self, backend: Backend, detector: Detector, lines: LineReader, pool: CpuPool, limits: DecodeLimits
+        self, backend: Backend, detector: Detector, lines: LineReader, pool: CpuPool, decoders: Decoders
     ) -> None:
         self._backend = backend
-        self._detector = detector
+        self._regions = RegionFinder(backend, detector, pool)
         self._lines = lines
-        self._pool = pool
-        self._limits = limits
+        self._decoders = decoders
 
-    async def read(self, data: bytes, options: PageOptions, *, deadline: Deadline, times: StageTimes) -> Page:
-        """Read one image.
+    async def open(self, data: bytes, options: PageOptions, *, deadline: Deadline, times: StageTimes) -> OpenFile:
+        """Open a file, whose pages can then be read. The caller closes it.
 
         Raises:
-            ImageError: the data can't be served.
+            ImageError: it can't be served.
+            DeadlineExceeded, Overloaded: the deadline passed.
+        """
+        with times.stage("decode"):
+            return await self._decoders.open(data, options.document, deadline=deadline)
+
+    async def read(
+        self, file: OpenFile, number: int, options: PageOptions, *, deadline: Deadline, times: StageTimes
+    ) -> Page:
+        """Read one page of a file; it counts from 1.
+
+        Raises:
+            ImageError: the page can't be decoded.
             BackendError: the models failed; chained to what they said.
             DeadlineExceeded: the client's own deadline passed while the models were answering.
             Overloaded: the server's deadline passed before the models' turn.
         """
         with times.stage("decode"):
-            decoded = await self._pool.run(decode_page, data, self._limits, deadline=deadline)
+            decoded = await file.decode(number, deadline=deadline)
+        if options.document.text_layer == "only":
+            return layer_page(decoded)
         contract = self._backend.contract
         with self._judging_timeouts(deadline):
             found = await self._find(decoded.image, options, deadline, times)
+            found = replace(found, regions=uncovered(found.regions, decoded.text_layer))
             read = await self._read_regions(decoded.image, found, options, deadline, times)
         if self._backend.contract != contract:
             raise BackendUnavailable("the models were exchanged for others while the image was read")
         height, width = decoded.image.shape[:2]
         warnings = (*decoded.warnings, *found.warnings, *read.warnings)
-        return Page(decoded.picture, width, height, read.lines, warnings, found.scaled)
+        lines = with_layer(read.lines, decoded.text_layer)
+        return Page(decoded.picture, width, height, lines, warnings, found.scaled)
 
-    async def count_pixels(self, data: bytes, *, deadline: Deadline, times: StageTimes) -> int:
-        """How many pixels the image will have, before any is decoded; raises as `read` would."""
-        with times.stage("decode"):
-            info = await self._pool.run(inspect_file, data, self._limits, deadline=deadline)
-        return info.page_pixels[0]
+    async def read_first(self, data: bytes, options: PageOptions, *, deadline: Deadline, times: StageTimes) -> Page:
+        """Read the first page of a file."""
+        file = await self.open(data, options, deadline=deadline, times=times)
+        with closing(file):
+            return await self.read(file, 1, options, deadline=deadline, times=times)
 
     async def _find(self, image: Image, options: PageOptions, deadline: Deadline, times: StageTimes) -> Found:
         """The regions of an image; the image itself when detection is off."""
         if not options.detect:
             return Found((whole_region(image),))
-        contract = self._backend.contract.detection
-        prepare = partial(prepare_detection, side_multiple=contract.side_multiple, shapes=contract.shapes)
-        with times.stage("prepare"):
-            prepared = await self._pool.run(prepare, image, options.detection, deadline=deadline)
-        with times.stage("detect"):
-            probability_map = await self._detector.detect(prepared.tensor, deadline=deadline)
-        with times.stage("regions"):
-            found = await self._pool.run(
-                find_text_regions, probability_map, prepared, options.detection, deadline=deadline
-            )
-        return Found(tuple(found.regions), (*prepared.warnings, *found.warnings), prepared.scaled)
+        return await self._regions.find(image, options.detection, deadline=deadline, times=times)
 
     async def _read_regions(
         self, image: Image, found: Found, options: PageOptions, deadline: Deadline, times: StageTimes
@@ -159,6 +154,14 @@ class OcrPipeline:
                     stage=error.stage,
                 ) from error
             raise
+
+
+def layer_page(decoded: Decoded) -> Page:
+    """The page of a file's own text."""
+    height, width = decoded.image.shape[:2]
+    missing = () if decoded.text_layer else (PageWarning("no_text_layer", "the page has no text of its own"),)
+    lines = with_layer((), decoded.text_layer)
+    return Page(decoded.picture, width, height, lines, (*decoded.warnings, *missing))
 
 
 def whole_region(image: Image) -> TextRegion:

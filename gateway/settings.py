@@ -44,7 +44,9 @@ class Settings(BaseSettings):
     )
     max_body_bytes: int = Field(20_000_000, ge=1, description="Largest request body, bytes.")
     max_pixels: int = Field(50_000_000, ge=1, description="Most pixels an image may declare.")
-    max_side: int = Field(12_000, ge=1, description="Longest side an image may declare, pixels.")
+    max_side: int = Field(20_000, ge=1, description="Longest side an image may declare, pixels.")
+    max_files: int = Field(16, ge=1, description="Most files in one request.")
+    max_pages: int = Field(500, ge=1, description="Most pages that are read for one request.")
     timeout_s: float = Field(30.0, gt=0, description="A request's deadline when it does not ask for one, seconds.")
     max_timeout_s: float = Field(120.0, gt=0, description="The longest deadline a request may ask for, seconds.")
     max_requests: int = Field(
@@ -91,6 +93,13 @@ class Settings(BaseSettings):
         "one that runs and one that waits for each instance.",
     )
     cpu_threads: int = Field(0, ge=0, description="Threads for decoding and post-processing. 0: one per core.")
+    decoder_processes: int = Field(
+        0, ge=0, description="Most processes that decode documents and rarer types of image at once. 0: one per core."
+    )
+    decoder_memory_bytes: int = Field(
+        2_000_000_000, ge=300_000_000, description="Memory that each of them may have (of addresses), bytes."
+    )
+    decoder_timeout_s: int = Field(10, ge=1, description="The longest that one may take over a page, seconds.")
     canary_interval_s: float = Field(5.0, gt=0, description="Time between readings of the known picture, seconds.")
     canary_timeout_s: float = Field(5.0, gt=0, description="Deadline of a reading of the known picture, seconds.")
     drain_delay_s: float = Field(

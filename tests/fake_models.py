@@ -14,6 +14,7 @@ import numpy as np
 from gateway.arrays import RowSteps
 from gateway.concurrency import CpuPool
 from gateway.deadline import Deadline
+from gateway.decoders.decoders import Decoders
 from gateway.inference.batcher import Batcher, BatchLimits
 from gateway.inference.contract import (
     Contract,
@@ -124,7 +125,7 @@ def png(image):
 async def pipeline_on(models):
     with CpuPool(1) as pool:
         lines = LineReader(models, Batcher(models, BatchLimits()), pool)
-        yield OcrPipeline(models, Detector(models, calls_in_flight=1), lines, pool, DecodeLimits())
+        yield OcrPipeline(models, Detector(models, calls_in_flight=1), lines, pool, Decoders(pool, DecodeLimits()))
 
 
 @asynccontextmanager
@@ -137,7 +138,7 @@ async def read(models, image, *, deadline=None, times=None, **options):
     """The page of an image, which is not enlarged."""
     options.setdefault("detection", DetectionOptions(min_side=0))
     async with pipeline_on(models) as pipeline:
-        return await pipeline.read(
+        return await pipeline.read_first(
             image if isinstance(image, bytes) else png(image),
             PageOptions(**options),
             deadline=deadline or Deadline.after(60),

@@ -8,6 +8,9 @@ from gateway.arrays import Quad
 Paper: TypeAlias = Literal["white", "black"]
 """What a transparent picture was put on."""
 
+Source: TypeAlias = Literal["ocr", "text_layer"]
+"""Where a line's text comes from."""
+
 
 @dataclass(frozen=True, slots=True)
 class PageWarning:
@@ -35,6 +38,19 @@ class TextRegion:
     quad: Quad
     crop_quad: Quad
     score: float
+
+
+@dataclass(frozen=True, slots=True)
+class LayerLine:
+    """A line of text that a file itself has.
+
+    Attributes:
+        text: what it says.
+        box: left, top, right and bottom, in pixels of the image.
+    """
+
+    text: str
+    box: tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +95,13 @@ class TextLine:
         region: where it is.
         transcription: what it says; None when only detection was asked for.
         turned: by how many degrees, clockwise, its crop was turned before it was read: 0, 90, 180 or 270.
+        source: whether it was read, or is text that the file itself has.
     """
 
     region: TextRegion
     transcription: Transcription | None = None
     turned: int = 0
+    source: Source = "ocr"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,9 @@ The figures behind the defaults stand in docs/accuracy.md.
 """
 
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+TextLayer: TypeAlias = Literal["ignore", "prefer", "only"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,7 @@ class DetectionOptions:
         crop_unclip_ratio: how far the crop that is read grows; wider than the report, because the recogniser was
             trained on such crops.
         max_regions: more regions than this are cut, lowest scores first, with a warning.
+        tile: look at a large image in tiles of `limit_side`, at full size, instead of scaling it down.
     """
 
     limit_side: int = 2000
@@ -31,6 +35,7 @@ class DetectionOptions:
     unclip_ratio: float = 1.2
     crop_unclip_ratio: float = 1.6
     max_regions: int = 5000
+    tile: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,21 @@ class RecognitionOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class DocumentOptions:
+    """What becomes of a page that is no picture: a PDF's.
+
+    Attributes:
+        dpi: resolution at which it is drawn, pixels to the inch. At 200, A4 has 1654 x 2339 pixels, and 8 points are
+            22 pixels.
+        text_layer: what of the text that the file itself has is taken: nothing; that which can be seen, instead of
+            reading it; or all of it, and nothing is read.
+    """
+
+    dpi: int = 200
+    text_layer: TextLayer = "ignore"
+
+
+@dataclass(frozen=True, slots=True)
 class PageOptions:
     """Everything a caller may choose for one page.
 
@@ -66,9 +86,11 @@ class PageOptions:
         recognize: read lines; if off, only regions are returned.
         detection: how regions are found.
         recognition: how lines are read.
+        document: how the page of a PDF is drawn, and what of its text is taken.
     """
 
     detect: bool = True
     recognize: bool = True
     detection: DetectionOptions = field(default_factory=DetectionOptions)
     recognition: RecognitionOptions = field(default_factory=RecognitionOptions)
+    document: DocumentOptions = field(default_factory=DocumentOptions)

@@ -23,11 +23,11 @@ class Body:
     """What a body says, whatever its kind.
 
     Attributes:
-        data: the image's bytes, not looked at yet.
-        options: those that came with it, unchecked.
+        files: their bytes, not looked at yet.
+        options: those that came with them, unchecked.
     """
 
-    data: bytes
+    files: tuple[bytes, ...]
     options: OptionSource
 
 

@@ -1,4 +1,4 @@
-"""A JSON body: an image in base64 and options, parsed strictly, and nothing built that a hostile body might ask for."""
+"""A JSON body: images in base64 and options, parsed strictly, and nothing built that a hostile body might ask for."""
 
 import json
 import re
@@ -12,36 +12,42 @@ from gateway.web.options import OptionSource
 _MAX_MEMBERS = 64
 """More than there are options, and few enough to be harmless."""
 
+_COMMAS_OF_AN_IMAGE = 2
+"""In a list of data: URIs: one in each, and one behind it."""
+
+_IMAGES = frozenset({"image", "images"})
 _EXAMPLE = '{"image": "<base64>", "min_score": 0.5}'
-_NO_FLAT_OBJECT = f"the JSON body must be one object without lists or objects in it, as in {_EXAMPLE}"
 _DATA_URI = re.compile(r"data:[^,]{0,200};base64,", re.IGNORECASE)
+_OBJECT = re.compile(rb"(\xef\xbb\xbf)?[ \t\r\n]*\{")
 _NOT_BASE64 = re.compile(r"[^A-Za-z0-9+/=]")
 
 
-def parse_json(body: bytes) -> Body:
+def parse_json(body: bytes, *, max_files: int) -> Body:
     """Take a JSON body apart. The caller should keep no reference to it: at most two copies exist at a time.
 
     Raises:
-        InvalidRequest: not UTF-8, not JSON (NaN is not), not one flat object, no image or two, or an image that is not
-            base64.
+        InvalidRequest: not UTF-8, not JSON (NaN is not), not one flat object, no image or too many, or an image that is
+            not base64.
     """
-    _check_shape(body)
+    _check_shape(body, max_files)
     text = _decoded(body)
     del body
     members = _members(text)
     del text
-    images = [value for name, value in members if name == "image"]
-    if len(images) != 1:
-        raise InvalidRequest(f"the JSON body must have one member named image, not {len(images)}, as in {_EXAMPLE}")
-    options = tuple((name, value) for name, value in members if name != "image")
-    return Body(_image_data(images[0]), OptionSource("JSON body", options, typed=True))
+    images = _images(members, max_files)
+    options = tuple((name, value) for name, value in members if name not in _IMAGES)
+    return Body(tuple(_image_data(image) for image in images), OptionSource("JSON body", options, typed=True))
 
 
-def _check_shape(body: bytes) -> None:
+def _check_shape(body: bytes, max_files: int) -> None:
     # Before anything is built: 20 MB of "[],[],..." would become 400 MB of lists. Neither base64 nor an option has a
-    # bracket, so counting bytes is enough.
-    if body.count(b"{") != 1 or b"[" in body or body.count(b",") > _MAX_MEMBERS:
-        raise InvalidRequest(_NO_FLAT_OBJECT)
+    # bracket, and there is one list at most, so counting bytes is enough.
+    commas = _MAX_MEMBERS + _COMMAS_OF_AN_IMAGE * max_files
+    if not _OBJECT.match(body) or body.count(b"{") != 1 or body.count(b"[") > 1 or body.count(b",") > commas:
+        raise InvalidRequest(
+            f"the JSON body must be one object, without objects in it and with at most {max_files} images, "
+            f"as in {_EXAMPLE}"
+        )
 
 
 def _decoded(body: bytes) -> str:
@@ -58,13 +64,27 @@ def _members(text: str) -> list[tuple[str, object]]:
         raise InvalidRequest(f"the body is not valid JSON: {error}") from error
     except ValueError as error:
         raise InvalidRequest("the body is not valid JSON: a number has too many digits") from error
-    if not isinstance(members, list):  # a text with a brace in it
-        raise InvalidRequest(_NO_FLAT_OBJECT)
+    assert isinstance(members, list)  # it begins with a brace
     return members
 
 
 def _refuse_constant(name: str) -> NoReturn:
     raise InvalidRequest(f"the body is not valid JSON: it has no {name}; give a number")
+
+
+def _images(members: list[tuple[str, object]], max_files: int) -> list[object]:
+    """The value of the member image, or those in the member images."""
+    given = [(name, value) for name, value in members if name in _IMAGES]
+    if len(given) != 1:
+        raise InvalidRequest(
+            f"the JSON body must have one member named image (or images, a list), not {len(given)}, as in {_EXAMPLE}"
+        )
+    name, value = given[0]
+    if name == "image":
+        return [value]
+    if not isinstance(value, list) or not 0 < len(value) <= max_files:
+        raise InvalidRequest(f'images must be a list of 1 to {max_files} images, as in {{"images": ["<base64>"]}}')
+    return value
 
 
 def _image_data(image: object) -> bytes:

@@ -222,6 +222,7 @@ def _conclude(scope: Scope, record: RequestRecord, seconds: float) -> None:
             "code": record.code,
             "client": record.client,
             "lines": record.lines,
+            "failed_pages": record.failed_pages,
             "warnings": record.warnings,
             "body_bytes": record.body_bytes,
             "answer_bytes": record.answer_bytes,

@@ -1,6 +1,6 @@
-"""A multipart/form-data body, parsed as it arrives: the file and the fields, kept in memory and bounded.
+"""A multipart/form-data body, parsed as it arrives: files and fields, kept in memory and bounded.
 
-Starlette's form parser would spool the file to disk.
+Starlette's form parser would spool files to disk.
 """
 
 import reprlib
@@ -14,8 +14,8 @@ from gateway.errors import InvalidRequest
 from gateway.web.body import Body
 from gateway.web.options import OptionSource
 
-_MAX_PARTS = 32
-"""One file, every option once, and some room."""
+_MAX_FIELDS = 32
+"""Every option once, and some room."""
 
 _MAX_FIELD_BYTES = 1000
 """An option's value is a few digits."""
@@ -33,10 +33,11 @@ class _Part:
 class FormParser:
     """Feed it chunks, then `finish`. Raises InvalidRequest as soon as something is wrong."""
 
-    def __init__(self, content_type: str) -> None:
+    def __init__(self, content_type: str, *, max_files: int) -> None:
         boundary = parse_options_header(content_type)[1].get(b"boundary")
         if not boundary:
             raise InvalidRequest(f"the multipart Content-Type names no boundary; let the client set it, {_EXAMPLE}")
+        self._max_files = max_files
         self._parts: list[_Part] = []
         self._header_name = b""
         self._header_value = b""
@@ -56,9 +57,9 @@ class FormParser:
         if not self._ended:
             raise InvalidRequest("the multipart body ends before its closing boundary; send it whole")
         files = [part for part in self._parts if part.is_file]
-        _check_files(files)
+        _check_files(files, self._max_files)
         options = tuple((part.name, _text(part)) for part in self._parts if not part.is_file)
-        return Body(bytes(files[0].content), OptionSource("form", options))
+        return Body(tuple(bytes(part.content) for part in files), OptionSource("form", options))
 
     def _new_parser(self, boundary: bytes) -> MultipartParser:
         try:
@@ -78,8 +79,11 @@ class FormParser:
             raise InvalidRequest(f"the multipart Content-Type is broken: {error}") from error
 
     def _on_part_begin(self) -> None:
-        if len(self._parts) == _MAX_PARTS:
-            raise InvalidRequest(f"the multipart body has more than {_MAX_PARTS} parts; send one file and the options")
+        most = _MAX_FIELDS + self._max_files
+        if len(self._parts) == most:
+            raise InvalidRequest(
+                f"the multipart body has more than {most} parts; send up to {self._max_files} files and the options"
+            )
         self._parts.append(_Part())
         self._disposition = b""
 
@@ -117,26 +121,29 @@ class FormParser:
         self._ended = True
 
 
-async def read_form(content_type: str, chunks: AsyncIterator[bytes]) -> Body:
+async def read_form(content_type: str, chunks: AsyncIterator[bytes], *, max_files: int) -> Body:
     """Read and parse a form.
 
     Raises:
-        InvalidRequest: no boundary, broken framing, no file or two, a nameless or overlong field, too many parts.
+        InvalidRequest: no boundary, broken framing, no file or too many, a nameless or overlong field, too many parts.
     """
-    parser = FormParser(content_type)
+    parser = FormParser(content_type, max_files=max_files)
     async for chunk in chunks:
         parser.feed(chunk)
     return parser.finish()
 
 
-def _check_files(files: list[_Part]) -> None:
+def _check_files(files: list[_Part], max_files: int) -> None:
     misnamed = [part.name for part in files if part.name != "file"]
     if misnamed:
-        raise InvalidRequest(f"the file part must be named 'file', not {reprlib.repr(misnamed[0])}, {_EXAMPLE}")
-    if len(files) != 1:
-        raise InvalidRequest(f"the multipart body must have one part named 'file', not {len(files)}, {_EXAMPLE}")
-    if not files[0].content:
-        raise InvalidRequest("the file part is empty; send the image's bytes in it")
+        raise InvalidRequest(f"a file part must be named 'file', not {reprlib.repr(misnamed[0])}, {_EXAMPLE}")
+    if not 1 <= len(files) <= max_files:
+        raise InvalidRequest(
+            f"the multipart body must have one to {max_files} parts named 'file', not {len(files)}, {_EXAMPLE}"
+        )
+    empty = [number for number, part in enumerate(files, start=1) if not part.content]
+    if empty:
+        raise InvalidRequest(f"file part {empty[0]} is empty; send the image's bytes in it")
 
 
 def _text(part: _Part) -> str:

@@ -4,15 +4,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from fastapi import FastAPI
-from pydantic import Field, create_model
+from pydantic import Field, TypeAdapter, create_model
 
 from gateway.web.options import OptionsModel
 from gateway.web.problems import MEDIA_TYPE, PROBLEMS, Problem, is_retryable, type_of
+from gateway.web.schemas import StreamLine
 from gateway.web.tickets import Priority
 
 Schema = dict[str, Any]
 """A piece of the document; as free as JSON."""
 
+STREAM = "application/x-ndjson"
 _PROBLEM_REF = {"$ref": "#/components/schemas/Problem"}
 _BINARY = {"type": "string", "format": "binary"}
 _RETRY_AFTER = {"Retry-After": {"description": "Seconds to wait before trying again.", "schema": {"type": "integer"}}}
@@ -53,6 +55,19 @@ def success_headers(*, timing: bool = False) -> dict[int | str, Schema]:
     return {200: {"headers": {**_REQUEST_ID, **(_SERVER_TIMING if timing else {})}}}
 
 
+def ocr_success() -> dict[int | str, Schema]:
+    """The 200 of POST /v1/ocr, besides the JSON that FastAPI derives."""
+    reference = {"$ref": "#/components/schemas/StreamLine"}
+    return {
+        200: {
+            **success_headers(timing=True)[200],
+            "content": {
+                STREAM: {"schema": reference, "description": "A line for each page, as soon as it is read."},
+            },
+        }
+    }
+
+
 def ocr_operation(options: OptionsModel) -> Schema:
     """Parameters and body of POST /v1/ocr."""
     properties = options.model_json_schema()["properties"]
@@ -71,17 +86,24 @@ def describe(app: FastAPI) -> None:
         document = derive()
         components = document.setdefault("components", {})
         components.setdefault("schemas", {})["Problem"] = Problem.model_json_schema()
+        components["schemas"] |= _stream_schemas()
         components["securitySchemes"] = {"key": _KEY}
         return document
 
     app.openapi = openapi  # type: ignore[method-assign]  # FastAPI's documented way to extend the document
 
 
-_BODY = """One image, in one of three ways:
+def _stream_schemas() -> Schema:
+    """The lines of a stream, by name."""
+    schema = TypeAdapter(StreamLine).json_schema(ref_template="#/components/schemas/{model}")
+    return {**schema.pop("$defs"), "StreamLine": schema}
+
+
+_BODY = """One image or several, in one of three ways:
 
 * the file itself, with any other content type than the two below; what it is shows in its first bytes;
-* `multipart/form-data` with the file in the part `file` and options as further parts;
-* JSON with the file in `image` (base64, or a base64 `data:` URI) and options as further members.
+* `multipart/form-data` with the files in parts named `file` and options as further parts;
+* JSON with the file in `image` (base64, or a base64 `data:` URI), or several in `images`; options as further members.
 
 Each option may come in the query, the form or the JSON object, but only once."""
 

@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator
 
 from gateway.errors import InvalidRequest
-from gateway.ocr.options import PageOptions
+from gateway.ocr.options import DocumentOptions, PageOptions, TextLayer
+from gateway.ocr.page_ranges import SYNTAX, PageRanges
 from gateway.web.services import RequestLimits
 
 _PAGE = PageOptions()
@@ -50,6 +51,11 @@ class RequestOptions(BaseModel):
         description="The longer side is scaled down to this many pixels before lines are looked for, "
         "unless that would make the shorter one very short.",
     )
+    tile: bool = Field(
+        _PAGE.detection.tile,
+        description="Look at an image larger than limit_side in tiles of that size instead of scaling it down: "
+        "for small print on large plans. It takes a call for each tile.",
+    )
     min_side: int = Field(
         _PAGE.detection.min_side,
         ge=0,
@@ -69,7 +75,27 @@ class RequestOptions(BaseModel):
     crop_unclip_ratio: float = Field(
         _PAGE.detection.crop_unclip_ratio, ge=0, le=5, description="How far the crop that is read grows."
     )
+    pages: str = Field(
+        "1-", pattern=SYNTAX, description="Which pages of a TIFF or PDF are read; of other files there is only page 1."
+    )
+    dpi: int = Field(
+        _PAGE.document.dpi,
+        ge=36,
+        le=600,
+        description="Resolution at which the pages of a PDF are drawn, pixels to the inch.",
+    )
+    text_layer: TextLayer = Field(
+        _PAGE.document.text_layer,
+        description="What of the text that a PDF itself has is taken: nothing, that which can be seen instead of "
+        "reading it there, or all of it and nothing is read.",
+    )
     timeout: float = Field(gt=0, description="Seconds that the request may take, its upload included.")
+
+    @field_validator("pages")
+    @classmethod
+    def _ranges_ascend(cls, pages: str) -> str:
+        PageRanges.parse(pages)
+        return pages
 
     def page_options(self) -> PageOptions:
         """The same choices in the pipeline's words."""
@@ -77,13 +103,20 @@ class RequestOptions(BaseModel):
             _PAGE.detection,
             limit_side=self.limit_side,
             min_side=self.min_side,
+            tile=self.tile,
             binarize_threshold=self.binarize_threshold,
             box_threshold=self.box_threshold,
             unclip_ratio=self.unclip_ratio,
             crop_unclip_ratio=self.crop_unclip_ratio,
         )
         recognition = replace(_PAGE.recognition, min_score=self.min_score, reread=self.reread, partial=self.partial)
-        return PageOptions(self.detect, self.recognize, detection, recognition)
+        return PageOptions(
+            self.detect, self.recognize, detection, recognition, DocumentOptions(self.dpi, self.text_layer)
+        )
+
+    def page_ranges(self) -> PageRanges:
+        """Which pages to read."""
+        return PageRanges.parse(self.pages)
 
 
 OptionsModel = type[RequestOptions]
@@ -133,6 +166,10 @@ def accepts(schema: Mapping[str, Any]) -> str:
     """The values that an option's JSON schema allows, in words."""
     if schema["type"] == "boolean":
         return "true or false"
+    if "enum" in schema:
+        return f"{', '.join(schema['enum'][:-1])} or {schema['enum'][-1]}"
+    if schema["type"] == "string":
+        return "page numbers and ranges, as in 1-3,8,12-"
     noun = {"integer": "a whole number", "number": "a number"}[schema["type"]]
     if "minimum" in schema and "maximum" in schema:
         return f"{noun} from {schema['minimum']:g} to {schema['maximum']:g}"

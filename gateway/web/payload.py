@@ -1,7 +1,8 @@
 """From a request to what the pipeline needs: data, options and a deadline, whatever the kind of body."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable
 from dataclasses import dataclass
+from typing import Protocol
 
 from python_multipart.multipart import parse_options_header
 from starlette.requests import Request
@@ -21,12 +22,12 @@ class Payload:
     """A request, understood.
 
     Attributes:
-        data: the image's bytes, not looked at yet.
+        files: their bytes, not looked at yet.
         options: checked.
         deadline: counts from the request's arrival.
     """
 
-    data: bytes
+    files: tuple[bytes, ...]
     options: RequestOptions
     deadline: Deadline
 
@@ -50,7 +51,7 @@ async def read_payload(request: Request, model: OptionsModel, limits: RequestLim
     deadline = _deadline(options, limits, arrived_at)
     if deadline.expired:
         raise BodyTimeout(f"the upload alone took longer than the timeout of {deadline.timeout_s:g} s; ask for more")
-    return Payload(body.data, options, deadline)
+    return Payload(body.files, options, deadline)
 
 
 def _deadline(options: RequestOptions, limits: RequestLimits, arrived_at: float) -> Deadline:
@@ -65,21 +66,27 @@ async def _read_body(request: Request, limits: RequestLimits, deadline: Deadline
     chunks = read_chunks(
         request.receive, max_bytes=limits.max_body_bytes, deadline=deadline, slow_s=limits.body_timeout_s
     )
-    return await read(content_type, chunks)
+    return await read(content_type, chunks, max_files=limits.max_files)
 
 
-async def _read_raw(_: str, chunks: AsyncIterator[bytes]) -> Body:
+async def _read_raw(_: str, chunks: AsyncIterator[bytes], *, max_files: int) -> Body:  # noqa: ARG001 - one file always
     data = await read_all(chunks)
     if not data:
         raise InvalidRequest("the body is empty; send an image, as in: curl --data-binary @photo.jpg")
-    return Body(data, OptionSource("body", ()))
+    return Body((data,), OptionSource("body", ()))
 
 
-async def _read_json(_: str, chunks: AsyncIterator[bytes]) -> Body:
-    return parse_json(await read_all(chunks))
+async def _read_json(_: str, chunks: AsyncIterator[bytes], *, max_files: int) -> Body:
+    return parse_json(await read_all(chunks), max_files=max_files)
 
 
-_READERS: dict[bytes, Callable[[str, AsyncIterator[bytes]], Awaitable[Body]]] = {
+class _Reader(Protocol):
+    """Reads a body of one kind."""
+
+    def __call__(self, content_type: str, chunks: AsyncIterator[bytes], /, *, max_files: int) -> Awaitable[Body]: ...
+
+
+_READERS: dict[bytes, _Reader] = {
     b"multipart/form-data": read_form,
     b"application/json": _read_json,
 }

@@ -58,6 +58,8 @@ PROBLEMS: Mapping[str, ProblemKind] = {
     "unsupported_image": ProblemKind(415, "Not a type of image that is served", "Convert it; PNG and JPEG are served."),
     "unreadable_image": ProblemKind(422, "The image can't be decoded", "Check that the file is whole."),
     "image_too_large": ProblemKind(422, "The image has too many pixels", "Scale it down or cut it up."),
+    "decoder_failed": ProblemKind(422, "The decoder failed over the image", "Save it anew with another program."),
+    "too_many_pages": ProblemKind(422, "Too many pages for one request", "Ask for some at a time, with pages=."),
     "rate_limited": ProblemKind(429, "The quota is used up", "Wait for Retry-After; then send less often."),
     "header_too_large": ProblemKind(431, "The header is too large", "Send fewer or shorter header fields."),
     "internal": ProblemKind(500, "A bug of the service", "Report it with the request id."),

@@ -21,6 +21,7 @@ class RequestRecord:
         body_bytes, answer_bytes: received and sent.
         code: of the problem document, if one was sent.
         lines: lines returned.
+        failed_pages: pages and files that could not be read, although others could.
         warnings: codes of the warnings returned.
         route: the path, if it was answered before a route was looked for.
         client: name of the client, if there are API keys.
@@ -35,6 +36,7 @@ class RequestRecord:
     answer_bytes: int = 0
     code: str | None = None
     lines: int | None = None
+    failed_pages: int = 0
     warnings: tuple[str, ...] = ()
     route: str | None = None
     client: str | None = None

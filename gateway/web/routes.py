@@ -1,20 +1,23 @@
 """The routes of the API. Bodies and options are read by hand (`payload`), so that every fault in them is a problem."""
 
+from contextlib import aclosing
+
 from asgi_correlation_id import correlation_id
 from fastapi import APIRouter, Request, Response
 
-from gateway.metrics import count_page
-from gateway.ocr.elements import Page
+from gateway.documents import Order
+from gateway.errors import OcrError
 from gateway.web.disconnect import while_connected
 from gateway.web.health import add_health_routes
-from gateway.web.openapi import ocr_operation, problem_responses, success_headers
+from gateway.web.openapi import ocr_operation, ocr_success, problem_responses, success_headers
 from gateway.web.options import OptionsModel, options_for
-from gateway.web.payload import Payload, read_payload
-from gateway.web.permits import permit_of
+from gateway.web.payload import read_payload
 from gateway.web.problems import PROBLEMS
+from gateway.web.reading import note, opened_and_settled, order_of
 from gateway.web.record import record_of
 from gateway.web.schemas import ModelsOut, OcrOut, json_response, models_out, ocr_out
 from gateway.web.services import Services
+from gateway.web.streaming import LinesResponse, wants_lines
 
 WORK = frozenset({"/v1/ocr"})
 """Where images are read: what admission guards."""
@@ -36,38 +39,37 @@ def _add_ocr_route(router: APIRouter, services: Services) -> None:
 
     @router.post(
         "/v1/ocr",
-        summary="Read an image",
+        summary="Read images",
         response_model=OcrOut,
-        response_description="The text of the image; an image without text has no lines.",
-        responses={**success_headers(timing=True), **problem_responses(*_OCR_CODES)},
+        response_description="The text of the images; an image without text has no lines.",
+        responses={**ocr_success(), **problem_responses(*_OCR_CODES)},
         openapi_extra=ocr_operation(options),
         tags=["ocr"],
     )
     async def read_image(request: Request) -> Response:
-        """Find and read the lines of text in one image."""
+        """Find and read the lines of text in images and documents."""
         return await _read(request, options, services)
 
 
 async def _read(request: Request, model: OptionsModel, services: Services) -> Response:
-    record = record_of(request.scope)
     payload = await read_payload(request, model, services.limits)
-    page = await while_connected(_read_page(request, payload, services), request.receive)
-    record.lines = len(page.lines)
-    record.warnings = tuple(warning.code for warning in page.warnings)
-    count_page(record.lines, record.warnings)
-    answer = ocr_out(page, services.models(), request_id=correlation_id.get() or "")
-    return json_response(answer, {"Server-Timing": record.times.server_timing()})
+    order = order_of(payload, services)
+    if wants_lines(request.headers):
+        return LinesResponse(request, order, services)
+    answer = await while_connected(_read_all(request, order, services), request.receive)
+    return json_response(answer, {"Server-Timing": record_of(request.scope).times.server_timing()})
 
 
-async def _read_page(request: Request, payload: Payload, services: Services) -> Page:
-    """Read the image, once there is room for its pixels."""
-    times = record_of(request.scope).times
-    if permit := permit_of(request.scope):
-        pixels = await services.pipeline.count_pixels(payload.data, deadline=payload.deadline, times=times)
-        with times.stage("admission"):
-            await permit.settle(pixels)
-    options = payload.options.page_options()
-    return await services.pipeline.read(payload.data, options, deadline=payload.deadline, times=times)
+async def _read_all(request: Request, order: Order, services: Services) -> OcrOut:
+    """Read all pages. What kept the first from being read is the answer's error if none could be."""
+    async with opened_and_settled(request, order, services) as reading, aclosing(reading.results()) as pages:
+        results = [result async for result in pages]
+    errors = [result.outcome for result in results if isinstance(result.outcome, OcrError)]
+    if len(errors) == len(results):
+        raise errors[0]
+    for result in results:
+        note(record_of(request.scope), result)
+    return ocr_out(reading.files, results, services.models(), request_id=correlation_id.get() or "")
 
 
 def _add_models_route(router: APIRouter, services: Services) -> None:

@@ -8,8 +8,10 @@ from pydantic import BaseModel, Field
 from pydantic_core import to_json
 from starlette.responses import Response
 
+from gateway.documents import OrderedFile, PageResult, Reading
+from gateway.errors import OcrError
 from gateway.inference.backend import EndpointStatus
-from gateway.ocr.elements import Page, Paper, TextLine
+from gateway.ocr.elements import Page, Paper, Source, TextLine
 from gateway.web.services import ServedModel, ServedModels
 
 Point: TypeAlias = tuple[float, float]
@@ -36,6 +38,7 @@ class LineOut(BaseModel):
         json_schema_extra={"enum": [0, 90, 180, 270]},
         examples=[0],
     )
+    source: Source = Field(description="Whether it was read, or is text that the file itself has.")
 
 
 class ImageOut(BaseModel):
@@ -59,9 +62,10 @@ class ImageOut(BaseModel):
 
 
 class PageOut(BaseModel):
-    """What one image says."""
+    """What one page says."""
 
-    number: int = Field(description="Counts from 1.", examples=[1])
+    file: int = Field(description="Number of its file in the request, from 1.", examples=[1])
+    number: int = Field(description="Number in its file, from 1.", examples=[1])
     width: int = Field(description="Pixels, after the orientation in the image's metadata was applied.", examples=[448])
     height: int = Field(description="Pixels, likewise.", examples=[96])
     text: str = Field(description="The lines' texts in reading order, one a line.", examples=["Invoice 2026-114"])
@@ -74,7 +78,27 @@ class WarningOut(BaseModel):
 
     code: str = Field(description="For programs.", examples=["line_split"])
     detail: str = Field(description="In words.", examples=["1 line was wider than 2560 pixels and was read in pieces"])
-    page: int = Field(description="Number of the page.", examples=[1])
+    file: int = Field(description="Number of the file.", examples=[1])
+    page: int | None = Field(description="Number of the page; null if it concerns the whole file.", examples=[1])
+
+
+class FailureOut(BaseModel):
+    """Why a page or a whole file was not read, although others were."""
+
+    file: int = Field(description="Number of the file.", examples=[1])
+    page: int | None = Field(description="Number of the page; null if the file could not be opened.", examples=[2])
+    code: str = Field(description="As in a problem document.", examples=["unreadable_image"])
+    detail: str = Field(description="Likewise.", examples=["the TIFF is truncated or corrupt: decoder error -2"])
+    stage: str | None = Field(description="Likewise; null if it happened in none.", examples=["decode"])
+    retryable: bool = Field(description="Whether the same page may be read a little later.", examples=[False])
+
+
+class FileOut(BaseModel):
+    """One file of the request."""
+
+    number: int = Field(description="Counts from 1.", examples=[1])
+    format: str | None = Field(description="Its type; null if it could not be opened.", examples=["PDF"])
+    pages: int | None = Field(description="Pages that it has, read or not; null likewise.", examples=[1])
 
 
 class ModelOut(BaseModel):
@@ -98,17 +122,69 @@ class ModelsOut(BaseModel):
     models: Models
 
 
-class OcrOut(BaseModel):
-    """The text of an image, and what read it."""
-
-    request_id: str = Field(
+RequestId: TypeAlias = Annotated[
+    str,
+    Field(
         description="As in the X-Request-Id header and in the service's log.",
         examples=["0f4f9e1c4d7f4b6c9a51f5b0a8f3a2de"],
-    )
+    ),
+]
+Files: TypeAlias = Annotated[list[FileOut], Field(description="As they came.")]
+Warnings: TypeAlias = Annotated[list[WarningOut], Field(description="Empty if nothing was lost, guessed or limited.")]
+
+
+class OcrOut(BaseModel):
+    """The text of images, and what read it."""
+
+    request_id: RequestId
     model_set: ModelSet
     models: Models
-    pages: list[PageOut] = Field(description="One for each image.")
-    warnings: list[WarningOut] = Field(description="Empty if nothing was lost, guessed or limited.")
+    files: Files
+    pages: list[PageOut] = Field(description="Those that were read, in order.")
+    errors: list[FailureOut] = Field(description="Pages and files that were not, in order; empty if all were.")
+    warnings: Warnings
+
+
+class StartOut(BaseModel):
+    """The first line of a stream."""
+
+    event: Literal["start"] = "start"
+    request_id: RequestId
+    model_set: ModelSet
+    models: Models
+    files: Files
+    total: int = Field(description="How many lines with a page or an error will follow.", examples=[300])
+
+
+class PageReadOut(BaseModel):
+    """A page, as soon as it is read."""
+
+    event: Literal["page"] = "page"
+    done: int = Field(description="Lines with a page or an error so far.", examples=[1])
+    total: int = Field(description="How many there will be.", examples=[300])
+    page: PageOut
+    warnings: Warnings
+
+
+class PageFailedOut(BaseModel):
+    """A page or file that could not be read."""
+
+    event: Literal["error"] = "error"
+    done: int = Field(description="Lines with a page or an error so far.", examples=[2])
+    total: int = Field(description="How many there will be.", examples=[300])
+    error: FailureOut
+
+
+class EndOut(BaseModel):
+    """The last line of a stream; without it the stream was cut."""
+
+    event: Literal["end"] = "end"
+    pages: int = Field(description="Pages that were read.", examples=[299])
+    errors: int = Field(description="Pages and files that were not.", examples=[1])
+    warnings: Warnings
+
+
+StreamLine: TypeAlias = StartOut | PageReadOut | PageFailedOut | EndOut
 
 
 class StatusOut(BaseModel):
@@ -147,24 +223,92 @@ def models_out(served: ServedModels) -> ModelsOut:
     return ModelsOut(model_set=served.model_set, models=_models(served.models))
 
 
-def ocr_out(page: Page, served: ServedModels, *, request_id: str) -> OcrOut:
+def ocr_out(
+    files: Sequence[OrderedFile], results: Sequence[PageResult], served: ServedModels, *, request_id: str
+) -> OcrOut:
     """The answer of /v1/ocr."""
     return OcrOut(
         request_id=request_id,
         model_set=served.model_set,
         models=_models(served.models),
-        pages=[_page(page, number=1)],
-        warnings=[WarningOut(code=warning.code, detail=warning.detail, page=1) for warning in page.warnings],
+        files=[_file(file) for file in files],
+        pages=[page_out(result, result.outcome) for result in results if isinstance(result.outcome, Page)],
+        errors=[failure_out(result, result.outcome) for result in results if isinstance(result.outcome, OcrError)],
+        warnings=[*file_warnings(files), *(warning for result in results for warning in page_warnings(result))],
     )
+
+
+def start_out(reading: Reading, served: ServedModels, *, request_id: str) -> StartOut:
+    """The first line of a stream."""
+    return StartOut(
+        request_id=request_id,
+        model_set=served.model_set,
+        models=_models(served.models),
+        files=[_file(file) for file in reading.files],
+        total=reading.total,
+    )
+
+
+def result_out(result: PageResult, *, done: int, total: int) -> PageReadOut | PageFailedOut:
+    """The line of a page or an error."""
+    if isinstance(result.outcome, OcrError):
+        return PageFailedOut(done=done, total=total, error=failure_out(result, result.outcome))
+    page = page_out(result, result.outcome)
+    return PageReadOut(done=done, total=total, page=page, warnings=page_warnings(result))
+
+
+def file_warnings(files: Sequence[OrderedFile]) -> list[WarningOut]:
+    """Those that concern no page."""
+    return [
+        WarningOut(code=warning.code, detail=warning.detail, file=file.number, page=None)
+        for file in files
+        for warning in file.warnings
+    ]
+
+
+def page_warnings(result: PageResult) -> list[WarningOut]:
+    """Those of a page."""
+    warnings = () if isinstance(result.outcome, OcrError) else result.outcome.warnings
+    return [
+        WarningOut(code=warning.code, detail=warning.detail, file=result.file, page=result.number)
+        for warning in warnings
+    ]
+
+
+def failure_out(result: PageResult, error: OcrError) -> FailureOut:
+    """A page or file that was not read."""
+    return FailureOut(
+        file=result.file,
+        page=result.number,
+        code=error.code,
+        detail=error.detail,
+        stage=error.stage,
+        retryable=error.retryable,
+    )
+
+
+def page_out(result: PageResult, page: Page) -> PageOut:
+    """A page that was."""
+    return PageOut(
+        file=result.file,
+        number=result.number or 1,
+        width=page.width,
+        height=page.height,
+        text=page.text,
+        lines=[_line(line, quad) for line, quad in zip(page.lines, _rounded_quads(page.lines), strict=True)],
+        image=_image(page),
+    )
+
+
+def _file(file: OrderedFile) -> FileOut:
+    if isinstance(file.file, OcrError):
+        return FileOut(number=file.number, format=None, pages=None)
+    info = file.file.info
+    return FileOut(number=file.number, format=info.file_type, pages=len(info.page_pixels))
 
 
 def _models(models: Sequence[ServedModel]) -> list[ModelOut]:
     return [ModelOut(name=model.name, kind=model.kind, version=model.version) for model in models]
-
-
-def _page(page: Page, *, number: int) -> PageOut:
-    lines = [_line(line, quad) for line, quad in zip(page.lines, _rounded_quads(page.lines), strict=True)]
-    return PageOut(number=number, width=page.width, height=page.height, text=page.text, lines=lines, image=_image(page))
 
 
 def _image(page: Page) -> ImageOut:
@@ -195,6 +339,7 @@ def _line(line: TextLine, quad: Corners) -> LineOut:
         score=_rounded(transcription.score) if transcription else None,
         detection_score=_rounded(line.region.score),
         turned=line.turned,
+        source=line.source,
     )
 
 

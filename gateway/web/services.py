@@ -4,30 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from gateway.deadline import Deadline
+from gateway.documents import PageReader
 from gateway.inference.backend import EndpointStatus
 from gateway.inference.contract import Contract
-from gateway.metrics import StageTimes
-from gateway.ocr.elements import Page
-from gateway.ocr.options import PageOptions
-
-
-class PageReader(Protocol):
-    """Turns the data of one image into a page; the pipeline does."""
-
-    async def read(self, data: bytes, options: PageOptions, *, deadline: Deadline, times: StageTimes) -> Page:
-        """Read one image.
-
-        Raises:
-            OcrError: with the stage where it happened.
-        """
-
-    async def count_pixels(self, data: bytes, *, deadline: Deadline, times: StageTimes) -> int:
-        """How many pixels an image will have, from its header alone.
-
-        Raises:
-            OcrError: as `read` would.
-        """
 
 
 class Readiness(Protocol):
@@ -85,12 +64,16 @@ class RequestLimits:
         timeout_s: the deadline of a request that does not ask for one.
         max_timeout_s: the longest deadline that a request may ask for.
         body_timeout_s: the longest that its body may take to come, unless it comes fast.
+        max_files: in one body.
+        max_pages: read of all its files together.
     """
 
     max_body_bytes: int
     timeout_s: float
     max_timeout_s: float
     body_timeout_s: float = 30.0
+    max_files: int = 16
+    max_pages: int = 500
 
 
 @dataclass(frozen=True, slots=True)

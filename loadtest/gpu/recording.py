@@ -9,6 +9,7 @@ import numpy as np
 from gateway.arrays import Image, ProbabilityMap, Rows, RowSteps
 from gateway.concurrency import CpuPool
 from gateway.deadline import Deadline
+from gateway.decoders.decoders import Decoders
 from gateway.inference.backend import Backend, EndpointStatus
 from gateway.inference.batcher import Batcher, BatchLimits
 from gateway.inference.batching import PADDING
@@ -111,10 +112,12 @@ async def reader(backend: Backend) -> AsyncIterator[Read]:
     batcher = Batcher(backend, BatchLimits())
     with CpuPool() as pool:
         lines = LineReader(backend, batcher, pool)
-        pipeline = OcrPipeline(backend, Detector(backend, calls_in_flight=2), lines, pool, DecodeLimits())
+        decoders = Decoders(pool, DecodeLimits())
+        pipeline = OcrPipeline(backend, Detector(backend, calls_in_flight=2), lines, pool, decoders)
 
         async def read(data: bytes) -> Page:
-            return await pipeline.read(data, PageOptions(), deadline=Deadline.after(PAGE_TIMEOUT_S), times=StageTimes())
+            deadline = Deadline.after(PAGE_TIMEOUT_S)
+            return await pipeline.read_first(data, PageOptions(), deadline=deadline, times=StageTimes())
 
         try:
             yield read

@@ -9,6 +9,7 @@ import pytest
 
 from gateway.concurrency import CpuPool
 from gateway.deadline import Deadline
+from gateway.decoders.decoders import Decoders
 from gateway.inference.backend import Backend
 from gateway.inference.batcher import Batcher, BatchLimits
 from gateway.inference.detector import Detector
@@ -73,10 +74,11 @@ async def pipeline_on(
     batcher = Batcher(backend, limits)
     with CpuPool() as pool:
         lines = LineReader(backend, around(batcher), pool)
-        pipeline = OcrPipeline(backend, Detector(backend, calls_in_flight=2), lines, pool, DecodeLimits())
+        decoders = Decoders(pool, DecodeLimits())
+        pipeline = OcrPipeline(backend, Detector(backend, calls_in_flight=2), lines, pool, decoders)
 
         async def read(data: bytes, options: PageOptions = AS_IT_IS) -> Page:
-            return await pipeline.read(data, options, deadline=Deadline.after(60), times=StageTimes())
+            return await pipeline.read_first(data, options, deadline=Deadline.after(60), times=StageTimes())
 
         try:
             yield read

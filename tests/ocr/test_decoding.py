@@ -1,10 +1,11 @@
 import io
 import json
 import random
+import zlib
 
 import numpy as np
 import pytest
-from made_images import CORNERS, encode, png_header, quarters, with_orientation
+from made_images import CORNERS, encode, png_chunk, png_header, quarters, with_orientation
 from PIL import Image
 
 from gateway.errors import ImageError, ImageTooLarge, OcrError, UnreadableImage, UnsupportedImage
@@ -186,13 +187,13 @@ class TestDepth:
 
 class TestLimits:
     @pytest.mark.parametrize(
-        ("width", "height"), [(10_000, 5_001), (12_001, 1), (1, 12_001), (60_000, 60_000), (2**31 - 1, 2**31 - 1)]
+        ("width", "height"), [(10_000, 5_001), (20_001, 1), (1, 20_001), (60_000, 60_000), (2**31 - 1, 2**31 - 1)]
     )
     def test_too_large_an_image_is_refused_before_any_pixel_is_looked_at(self, width, height):
         with pytest.raises(ImageTooLarge) as caught:
             decode_page(png_header(width, height), LIMITS)
         assert f"{width} x {height}" in caught.value.detail
-        assert "50 MP and 12000" in caught.value.detail
+        assert "50 MP and 20000" in caught.value.detail
 
     def test_an_image_at_the_limit_is_served(self):
         data = encode(quarters(), "PNG")
@@ -234,6 +235,12 @@ class TestDamage:
         with pytest.raises(UnreadableImage, match="PNG"):
             decode_page(encode(quarters(), "PNG").replace(b"\r\n", b"\n", 1), LIMITS)
 
+    def test_what_one_decoder_refuses_and_another_takes_is_a_warning(self):
+        rows = [b"\0" + bytes(12)] * 3 + [b"\x09" + bytes(12)]  # no filter has the number 9
+        data = png_header(4, 4).partition(png_chunk(b"IDAT", b""))[0]
+        data += png_chunk(b"IDAT", zlib.compress(b"".join(rows))) + png_chunk(b"IEND", b"")
+        assert [warning.code for warning in decode_page(data, LIMITS).warnings] == ["damaged"]
+
     @pytest.mark.parametrize(("width", "height"), [(0, 5), (5, 0)])
     def test_an_image_without_pixels_is_unreadable(self, width, height):
         with pytest.raises(UnreadableImage):
@@ -270,12 +277,12 @@ def damage(data, dice):
 
 
 class TestSeveralPictures:
-    @pytest.mark.parametrize("file_type", ["GIF", "TIFF", "WEBP", "PNG"])
+    @pytest.mark.parametrize("file_type", ["GIF", "WEBP", "PNG", "AVIF", "HEIF"])
     def test_the_first_is_read_and_the_rest_counted(self, file_type):
         rest = [Image.new("RGB", (48, 32), color) for color in CORNERS[:2]]
         options = {"lossless": True} if file_type == "WEBP" else {}
         decoded = decode_page(encode(quarters(), file_type, save_all=True, append_images=rest, **options), LIMITS)
-        assert (corner_colors(decoded.image[..., ::-1]) == CORNERS).all()
+        assert np.abs(corner_colors(decoded.image[..., ::-1]) - CORNERS).max() <= 30
         assert [warning.code for warning in decoded.warnings] == ["first_page_only"]
         assert "3 pictures" in decoded.warnings[0].detail
 
@@ -297,7 +304,7 @@ class TestInspection:
                 function(data, LIMITS)
 
 
-@pytest.mark.parametrize("data", [b"", b"%PDF-1.7", b"GIF", b"BM", b"RIFF", b"P9 1 1"])
+@pytest.mark.parametrize("data", [b"", b"GIF", b"BM", b"RIFF", b"P9 1 1"])
 def test_other_data_are_unsupported(data):
     with pytest.raises(UnsupportedImage):
         decode_page(data, LIMITS)
@@ -323,7 +330,7 @@ class TestCorpus:
             if outcomes[record["file"]] not in allowed[record["expect_class"]]
         }
         assert wrong == {}
-        assert [file for file, code in outcomes.items() if code == "image_too_large"] == ["odd/made_here_20x16000.png"]
+        assert [file for file, code in outcomes.items() if code == "image_too_large"] == []
 
     def test_the_same_photo_in_every_orientation_has_one_size(self, corpus):
         files = sorted((corpus / "odd").glob("exif_landscape_*.jpg"))

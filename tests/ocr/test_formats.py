@@ -15,6 +15,7 @@ SAVED_AS = {
     "AVIF": FileType.AVIF,
     "JPEG2000": FileType.JPEG_2000,
     "PPM": FileType.PNM,
+    "PDF": FileType.PDF,
 }
 
 
@@ -27,6 +28,10 @@ def test_a_type_is_known_however_little_follows_its_signature():
     assert identify(b"\xff\xd8\xff") is FileType.JPEG
 
 
+def test_a_pdf_may_have_something_before_it():
+    assert identify(b"\n\nsome text before %PDF-1.4") is FileType.PDF
+
+
 def test_a_general_brand_leaves_the_codec_to_the_others():
     assert identify(b"\0\0\0\x1cftypmif1\0\0\0\0mif1heicmiaf") is FileType.HEIC
     assert identify(b"\0\0\0\x1cftypmif1\0\0\0\0mif1avifmiaf") is FileType.AVIF
@@ -37,8 +42,6 @@ def test_a_general_brand_leaves_the_codec_to_the_others():
     [
         (b"", "the data is empty"),
         (b"\x00\x01\x02\x03", "of no known image type"),
-        (b"%PDF-1.7\n", "looks like a PDF"),
-        (b"\n\nsome text before %PDF-1.4", "looks like a PDF"),
         (b"\0\0\0\x20ftypisom\0\0\0\0", "looks like a video"),
         (b"\0\0\0\x14ftypmif1\0\0\0\0mif1", "looks like a video"),
         (b"\xff\x0a\xfa\x1f", "looks like a JPEG XL image"),
@@ -63,4 +66,4 @@ def test_a_general_brand_leaves_the_codec_to_the_others():
 def test_other_data_are_refused_with_what_they_look_like(data, words):
     with pytest.raises(UnsupportedImage, match=words) as caught:
         identify(data)
-    assert "JPEG, PNG, WebP, BMP, TIFF, GIF, HEIC, AVIF, JPEG 2000, PNM" in caught.value.detail
+    assert "JPEG, PNG, WebP, BMP, TIFF, GIF, HEIC, AVIF, JPEG 2000, PNM, PDF" in caught.value.detail

@@ -1,10 +1,12 @@
 import struct
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 from made_images import encode, quarters
 from PIL import Image
 
+from gateway.errors import UnreadableImage
 from gateway.ocr.decoding.gif import count_frames
 from gateway.ocr.decoding.tiff import page_offsets, page_size, with_first
 
@@ -35,9 +37,11 @@ class TestTiffPages:
     def test_a_chain_that_leaves_the_file_ends_there(self):
         assert page_offsets(tiff_chain(8, 1_000_000)) == (8,)
 
-    def test_a_chain_without_end_is_cut(self):
-        links = [8 + 6 * index for index in range(20_000)]
-        assert len(page_offsets(tiff_chain(*links))) == 10_000
+    @pytest.mark.parametrize(("pages", "allowed"), [(5_000, True), (5_001, False), (20_000, False)])
+    def test_a_chain_without_end_is_refused(self, pages, allowed):
+        chain = tiff_chain(*(8 + 6 * index for index in range(pages)), 0)
+        with nullcontext() if allowed else pytest.raises(UnreadableImage, match="more than 5,000 pages"):
+            assert len(page_offsets(chain)) == pages
 
     @pytest.mark.parametrize("cut", [4, 7, 9])
     def test_a_file_that_ends_in_its_head_has_none(self, cut):

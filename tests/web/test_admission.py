@@ -258,11 +258,13 @@ async def test_pixels_are_guessed_from_the_length_until_the_header_of_the_image_
     service = Service(FakePipeline(gate=asyncio.Event(), pixels=123))
     held = []
 
-    async def count_pixels(data, *, deadline, times):
-        held.append(service.gate.pixels_in_use)
-        return 123
+    opening = service.pipeline.open
 
-    service.pipeline.count_pixels = count_pixels
+    async def noting_open(*request, **circumstances):
+        held.append(service.gate.pixels_in_use)
+        return await opening(*request, **circumstances)
+
+    service.pipeline.open = noting_open
     request = asyncio.create_task(send(service.app, [chunk(b"12345")], headers=headers))
     await until(lambda: service.pipeline.calls)
     assert [*held, service.gate.pixels_in_use] == [guess, 123]

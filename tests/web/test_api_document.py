@@ -31,14 +31,15 @@ def default_of(setting):
 
 
 def written(default):
-    return json.dumps(default) if isinstance(default, bool) else f"{default:g}"
+    return f"{default:g}" if type(default) in (int, float) else json.dumps(default).strip('"')
 
 
 def warning_codes():
     """The first argument of every `PageWarning(...)` in the gateway."""
     for path in (ROOT / "gateway").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "PageWarning":
+            makes_one = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "PageWarning"
+            if makes_one and node.args:  # without, it is one that came from another process
                 assert isinstance(node.args[0], ast.Constant), f"{path}: the code of a warning must be written there"
                 yield node.args[0].value
 

@@ -76,8 +76,10 @@ async def test_the_answer():
             {"name": "text_detection", "kind": "detection", "version": "1"},
             {"name": "text_recognition", "kind": "recognition", "version": "2"},
         ],
+        "files": [{"number": 1, "format": "TIFF", "pages": 1}],
         "pages": [
             {
+                "file": 1,
                 "number": 1,
                 "width": 200,
                 "height": 100,
@@ -89,6 +91,7 @@ async def test_the_answer():
                         "score": 0.9877,
                         "detection_score": 0.9123,
                         "turned": 180,
+                        "source": "ocr",
                     }
                 ],
                 "image": {
@@ -103,7 +106,8 @@ async def test_the_answer():
                 },
             }
         ],
-        "warnings": [{"code": "line_split", "detail": "1 line was read in pieces", "page": 1}],
+        "errors": [],
+        "warnings": [{"code": "line_split", "detail": "1 line was read in pieces", "file": 1, "page": 1}],
     }
 
 
@@ -114,6 +118,7 @@ async def test_an_image_without_text_is_a_success_with_no_lines():
     assert response.status_code == 200
     assert response.json()["pages"] == [
         {
+            "file": 1,
             "number": 1,
             "width": 30,
             "height": 20,

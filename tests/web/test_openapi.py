@@ -160,6 +160,10 @@ def ends(schema):
     """Values at the ends of a range: those inside and those just outside."""
     if schema["type"] == "boolean":
         return ["true", "false"], ["2"]
+    if "enum" in schema:
+        return schema["enum"], ["", schema["enum"][0].upper()]
+    if schema["type"] == "string":
+        return ["1", "1-2,999999-"], ["", "0", "2-1", "1000000", "1,"]
     step = 1 if schema["type"] == "integer" else 1e-6
     low, high = schema.get("minimum"), schema.get("maximum")
     above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")

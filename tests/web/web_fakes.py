@@ -8,6 +8,7 @@ import httpx
 import numpy as np
 
 from gateway.errors import BackendUnavailable
+from gateway.ocr.decoding.picture import FileInfo
 from gateway.ocr.elements import Page, PageWarning, Picture, TextLine, TextRegion, Transcription
 from gateway.web.assembly import create_web
 from gateway.web.routes import create_router
@@ -25,33 +26,57 @@ PAGE = Page(PICTURE, 200, 100, (LINE,), (PageWarning("line_split", "1 line was r
 
 
 @dataclass
+class FakeFile:
+    """An open file; `closed` counts."""
+
+    data: bytes
+    info: FileInfo
+    closed: int = 0
+
+    def close(self):
+        self.closed += 1
+
+
+@dataclass
 class FakePipeline:
     """Returns its outcome, or raises it; remembers what it was asked.
 
     Attributes:
         outcome: a page, or an error to raise.
+        outcomes: other ones, by (data, number).
+        unopened: errors to raise when a file with these data is opened.
+        pages: that each file is said to have.
         gate: if set, a reading waits for it.
         calls: data, options and deadline of each reading.
+        files: that were opened.
         cancelled: readings that were cancelled.
         pixels: that each image is said to have.
     """
 
     outcome: Page | Exception = PAGE
+    outcomes: dict = field(default_factory=dict)
+    unopened: dict = field(default_factory=dict)
+    pages: int = 1
     gate: asyncio.Event | asyncio.Barrier | None = None
     calls: list = field(default_factory=list)
+    files: list = field(default_factory=list)
     cancelled: int = 0
     pixels: int = 1_000_000
 
-    async def count_pixels(self, data, *, deadline, times):
-        return self.pixels
+    async def open(self, data, options, *, deadline, times):
+        if data in self.unopened:
+            raise self.unopened[data]
+        self.files.append(FakeFile(data, FileInfo("TIFF", (self.pixels,) * self.pages)))
+        return self.files[-1]
 
-    async def read(self, data, options, *, deadline, times):
-        self.calls.append((data, options, deadline))
+    async def read(self, file, number, options, *, deadline, times):
+        self.calls.append((file.data, options, deadline))
+        outcome = self.outcomes.get((file.data, number), self.outcome)
         with times.stage("decode"):
             await self._wait()
-            if isinstance(self.outcome, Exception):
-                raise self.outcome
-        return self.outcome
+            if isinstance(outcome, Exception):
+                raise outcome
+        return outcome
 
     async def _wait(self):
         try:

@@ -9,23 +9,30 @@ from dataclasses import replace
 from PIL import ImageFile
 
 from gateway.errors import ImageError
-from gateway.ocr.decoding import gif, opencv, pillow, tiff
+from gateway.ocr.decoding import gif, opencv, pdf, pillow, tiff
 from gateway.ocr.decoding.aspect import square_pixels
 from gateway.ocr.decoding.failures import decoder_errors
-from gateway.ocr.decoding.formats import FileType, identify
+from gateway.ocr.decoding.formats import DOCUMENTS, FileType, identify
 from gateway.ocr.decoding.limits import DecodeLimits, check_size
 from gateway.ocr.decoding.orientation import UPRIGHT, is_turned, turn_upright
 from gateway.ocr.decoding.picture import Decoded, FileInfo, Raw
+from gateway.ocr.decoding.png import check_chunks
 from gateway.ocr.elements import PageWarning, Picture
+from gateway.ocr.options import DocumentOptions
+
+DEFAULTS = DocumentOptions()
 
 _DEEP_COLOUR = "RGB;16"
 _PLAIN_TYPES = frozenset({FileType.JPEG, FileType.PNG, FileType.WEBP})
 _PLAIN_MODES = frozenset({"RGB", "L"})
+_MOST_SIZES = 500
+"""Pages of a TIFF that are measured; whoever orders later ones holds as many pixels as a page may have."""
+
 _PNG_BIT_DEPTH = 24
 """Where a PNG has it: in its first chunk, which must be IHDR."""
 
 
-def inspect_file(data: bytes, limits: DecodeLimits) -> FileInfo:
+def inspect_file(data: bytes, limits: DecodeLimits, options: DocumentOptions = DEFAULTS) -> FileInfo:
     """What the header of a file says; no pixel is decoded.
 
     Raises:
@@ -33,15 +40,16 @@ def inspect_file(data: bytes, limits: DecodeLimits) -> FileInfo:
         UnreadableImage: no header of its type.
         ImageTooLarge: its only page is over the limits.
     """
-    file_type = identify(data)
+    file_type = _identify_checked(data)
     with decoder_errors(file_type, limits):
-        sizes = _page_sizes(file_type, data)
+        sizes, unmeasured = _page_sizes(file_type, data, limits, options)
     if len(sizes) == 1:
         check_size(*sizes[0], limits)
-    return FileInfo(file_type, tuple(_pixels_within(width, height, limits) for width, height in sizes))
+    known = (_pixels_within(width, height, limits) for width, height in sizes)
+    return FileInfo(file_type, (*known, *[limits.max_pixels] * unmeasured))
 
 
-def decode_page(data: bytes, limits: DecodeLimits, number: int = 1) -> Decoded:
+def decode_page(data: bytes, limits: DecodeLimits, number: int = 1, options: DocumentOptions = DEFAULTS) -> Decoded:
     """Decode one page, which counts from 1.
 
     Raises:
@@ -49,7 +57,10 @@ def decode_page(data: bytes, limits: DecodeLimits, number: int = 1) -> Decoded:
         ImageTooLarge: the header declares more than `limits` allows.
         UnreadableImage: truncated, corrupt, or without pixels.
     """
-    file_type = identify(data)
+    file_type = _identify_checked(data)
+    if file_type is FileType.PDF:
+        with decoder_errors(file_type, limits), pdf.opened(data) as document:
+            return pdf.draw(document, number, limits, options)
     with decoder_errors(file_type, limits):
         page = _page_data(data, number)
         picture = pillow.open_picture(file_type, page)
@@ -59,11 +70,25 @@ def decode_page(data: bytes, limits: DecodeLimits, number: int = 1) -> Decoded:
         return _decode(page, picture, stored, limits)
 
 
-def _page_sizes(file_type: FileType, data: bytes) -> list[tuple[int, int]]:
-    """(width, height) of each page, as they are stored."""
+def _identify_checked(data: bytes) -> FileType:
+    """The type; a PNG that would be slow to walk is refused here, before any decoder walks it."""
+    file_type = identify(data)
+    if file_type is FileType.PNG:
+        check_chunks(data)
+    return file_type
+
+
+def _page_sizes(
+    file_type: FileType, data: bytes, limits: DecodeLimits, options: DocumentOptions
+) -> tuple[list[tuple[int, int]], int]:
+    """(width, height) of pages, as they are stored or will be drawn; and how many more there are."""
+    if file_type is FileType.PDF:
+        with pdf.opened(data) as document:
+            return pdf.page_sizes(document, limits, options), 0
     first = pillow.open_picture(file_type, data).size
     others = tiff.page_offsets(data)[1:] if file_type is FileType.TIFF else ()
-    return [first, *(tiff.page_size(data, offset) for offset in others)]
+    sizes = [first, *(tiff.page_size(data, offset) for offset in others[:_MOST_SIZES])]
+    return sizes, len(others[_MOST_SIZES:])
 
 
 def _pixels_within(width: int, height: int, limits: DecodeLimits) -> int:
@@ -104,21 +129,29 @@ def _has_deep_colour(file_type: FileType, data: bytes, picture: ImageFile.ImageF
 def _decode(data: bytes, picture: ImageFile.ImageFile, stored: Picture, limits: DecodeLimits) -> Decoded:
     """The picture behind a header that has been checked."""
     resolution = pillow.resolution_of(picture)
-    raw = _decode_with_opencv(data, picture, stored) or pillow.decode(picture)
+    raw = _raw(data, picture, stored)
     upright = turn_upright(raw.pixels, pillow.orientation_of(picture))
     image, stretched = square_pixels(upright, resolution, limits)
-    return Decoded(image, replace(stored, paper=raw.paper), (*_first_only(stored.frames), *raw.warnings, *stretched))
+    return Decoded(image, replace(stored, paper=raw.paper), (*_first_only(stored), *raw.warnings, *stretched))
 
 
-def _decode_with_opencv(data: bytes, picture: ImageFile.ImageFile, stored: Picture) -> Raw | None:
-    """What OpenCV decodes best; None if that is Pillow's, which also knows why a file can't be decoded."""
+def _raw(data: bytes, picture: ImageFile.ImageFile, stored: Picture) -> Raw:
+    """The pixels, from the decoder that is best at them, or else from Pillow, which also knows why there are none."""
     if stored.mode == _DEEP_COLOUR:
-        return opencv.decode_deep(data)
+        return opencv.decode_deep(data) or pillow.decode(picture)
     plain = stored.mode in _PLAIN_MODES and stored.frames == 1 and not picture.has_transparency_data
-    return opencv.decode_plain(data) if plain and stored.file_type in _PLAIN_TYPES else None
+    if not plain or stored.file_type not in _PLAIN_TYPES:
+        return pillow.decode(picture)
+    return opencv.decode_plain(data) or _lenient(pillow.decode(picture), stored)
 
 
-def _first_only(frames: int) -> tuple[PageWarning, ...]:
-    if frames == 1:
+def _lenient(raw: Raw, stored: Picture) -> Raw:
+    """What one decoder made of data that another refuses."""
+    detail = f"the {stored.file_type} is damaged; what could be decoded was read, and may be wrong in places"
+    return replace(raw, warnings=(*raw.warnings, PageWarning("damaged", detail)))
+
+
+def _first_only(stored: Picture) -> tuple[PageWarning, ...]:
+    if stored.frames == 1 or stored.file_type in DOCUMENTS:
         return ()
-    return (PageWarning("first_page_only", f"the file holds {frames} pictures; only the first was read"),)
+    return (PageWarning("first_page_only", f"the file holds {stored.frames} pictures; only the first was read"),)

@@ -24,6 +24,14 @@ class FileType(StrEnum):
     AVIF = "AVIF"
     JPEG_2000 = "JPEG 2000"
     PNM = "PNM"
+    PDF = "PDF"
+
+
+DOCUMENTS = frozenset({FileType.TIFF, FileType.PDF})
+"""Types with pages, which are all read; of the others' frames only the first is."""
+
+ISOLATED = frozenset(FileType) - {FileType.JPEG, FileType.PNG, FileType.WEBP}
+"""Types that are decoded in a process of their own: see docs/decisions/0015-decoder-processes.md."""
 
 
 def identify(data: bytes) -> FileType:
@@ -83,6 +91,11 @@ def _is_pnm(data: bytes) -> bool:
     return data[:1] == b"P" and data[1:2] in {b"1", b"2", b"3", b"4", b"5", b"6"} and data[2:3] in b" \t\r\n#"
 
 
+def _is_pdf(data: bytes) -> bool:
+    """Readers accept anything before the header within the first kilobyte (ISO 32000-1, annex H.3.4.1)."""
+    return b"%PDF-" in data[:1024]
+
+
 def _is_text(data: bytes) -> bool:
     return all(byte >= 32 or byte in b"\t\r\n" for byte in data[:256])
 
@@ -99,10 +112,10 @@ _SIGNATURES: dict[FileType, Callable[[bytes], bool]] = {
     FileType.HEIC: _has_brand(b"heic", b"heix", b"hevc", b"heim", b"heis"),
     FileType.JPEG_2000: _starts(b"\0\0\0\x0cjP  \r\n\x87\n", b"\xff\x4f\xff\x51"),
     FileType.PNM: _is_pnm,
+    FileType.PDF: _is_pdf,
 }
 
 _MISTAKES: tuple[tuple[str, Callable[[bytes], bool]], ...] = (
-    ("a PDF", _mentions(b"%pdf-")),
     ("a video", lambda data: data[4:8] == b"ftyp"),
     ("a Photoshop file", _starts(b"8BPS")),
     ("an icon", _starts(b"\0\0\1\0", b"\0\0\2\0")),

@@ -15,7 +15,7 @@ class DecodeLimits:
     """
 
     max_pixels: int = 50_000_000
-    max_side: int = 12_000
+    max_side: int = 20_000
 
 
 def check_size(width: int, height: int, limits: DecodeLimits) -> None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from gateway.arrays import Image
-from gateway.ocr.elements import PageWarning, Paper, Picture
+from gateway.ocr.elements import LayerLine, PageWarning, Paper, Picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,10 @@ class Decoded:
         image: upright.
         picture: what it was made from.
         warnings: what of the data is not in the image, and what had to be guessed.
+        text_layer: what the file itself has as text, as far as it is asked for.
     """
 
     image: Image
     picture: Picture
     warnings: tuple[PageWarning, ...] = ()
+    text_layer: tuple[LayerLine, ...] = ()

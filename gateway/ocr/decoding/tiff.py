@@ -8,7 +8,9 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-MAX_PAGES = 10_000
+from gateway.errors import UnreadableImage
+
+MAX_PAGES = 5_000
 """How far a chain is followed: crafted files link millions."""
 
 _SIZE_TAGS = (256, 257)
@@ -36,8 +38,12 @@ class _Layout:
 
 
 def page_offsets(data: bytes) -> tuple[int, ...]:
-    """Where the directory of each page begins; the chain ends where it leaves the file or comes back to itself."""
-    return tuple(dict.fromkeys(_chain(data)))
+    """Where the directory of each page begins; the chain ends where it leaves the file or comes back to itself.
+
+    Raises:
+        UnreadableImage: it is longer than any that is followed.
+    """
+    return tuple(_chain(data))
 
 
 def page_size(data: bytes, offset: int) -> tuple[int, int]:
@@ -69,11 +75,13 @@ def _chain(data: bytes) -> Iterator[int]:
     seen: set[int] = set()
     at = layout.head
     try:
-        while len(seen) < MAX_PAGES:
+        while True:
             (directory,) = struct.unpack_from(order + layout.link, data, at)
             if not directory or directory in seen:
                 return
             (entries,) = struct.unpack_from(order + layout.count, data, directory)
+            if len(seen) == MAX_PAGES:
+                raise UnreadableImage(f"the TIFF has more than {MAX_PAGES:,} pages; cut it up")
             seen.add(directory)
             yield directory
             at = directory + struct.calcsize(order + layout.count) + layout.entry_bytes * entries

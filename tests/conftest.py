@@ -1,12 +1,15 @@
+"""What tests in several folders share."""
+
 from pathlib import Path
 
 import pytest
+
+CORPUS = Path(__file__).parents[2] / "shared" / "corpus"
 
 
 @pytest.fixture(scope="session")
 def corpus():
     """The corpus of real images, which is not part of the project."""
-    folder = Path(__file__).parents[3] / "shared" / "corpus"
-    if not folder.is_dir():
+    if not CORPUS.is_dir():
         pytest.skip("needs the corpus in ../shared/corpus")
-    return folder
+    return CORPUS

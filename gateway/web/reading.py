@@ -1,0 +1,49 @@
+"""What both kinds of answer share: an order is opened, given room, and noted."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from starlette.requests import Request
+
+from gateway.documents import Order, PageResult, Reading, opened
+from gateway.errors import OcrError
+from gateway.metrics import count_failed_page, count_page
+from gateway.web.payload import Payload
+from gateway.web.permits import permit_of
+from gateway.web.record import RequestRecord, record_of
+from gateway.web.services import Services
+
+
+def order_of(payload: Payload, services: Services) -> Order:
+    """What a request orders."""
+    options = payload.options
+    return Order(
+        payload.files, options.page_ranges(), options.page_options(), services.limits.max_pages, payload.deadline
+    )
+
+
+@asynccontextmanager
+async def opened_and_settled(request: Request, order: Order, services: Services) -> AsyncIterator[Reading]:
+    """The order, opened, once there is room for the pixels that it holds at once.
+
+    Raises:
+        OcrError: nothing of it can be read, or there was no room in time.
+    """
+    times = record_of(request.scope).times
+    async with opened(services.pipeline, order, times) as reading:
+        if permit := permit_of(request.scope):
+            with times.stage("admission"):
+                await permit.settle(reading.pixels)
+        yield reading
+
+
+def note(record: RequestRecord, result: PageResult) -> None:
+    """Count a result, and add it to the request's record."""
+    if isinstance(result.outcome, OcrError):
+        count_failed_page(result.outcome.code)
+        record.failed_pages += 1
+        return
+    warnings = tuple(warning.code for warning in result.outcome.warnings)
+    record.lines = (record.lines or 0) + len(result.outcome.lines)
+    record.warnings = (*record.warnings, *(code for code in warnings if code not in record.warnings))
+    count_page(len(result.outcome.lines), warnings)

@@ -1,0 +1,89 @@
+"""An answer of lines (NDJSON): each page is sent as soon as it is read, so that nobody has to hold all of them."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+
+from asgi_correlation_id import correlation_id
+from pydantic_core import to_json
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from gateway.deadline import Deadline
+from gateway.documents import Order, PageResult, Reading
+from gateway.errors import OcrError
+from gateway.web.disconnect import ClientClosed, while_connected
+from gateway.web.openapi import STREAM
+from gateway.web.reading import note, opened_and_settled
+from gateway.web.record import record_of
+from gateway.web.schemas import EndOut, StreamLine, file_warnings, result_out, start_out
+from gateway.web.services import Services
+
+GRACE_S = 1.0
+"""How long after the deadline the client may take to fetch what is left."""
+
+
+def wants_lines(headers: Headers) -> bool:
+    """Whether the client asks for lines."""
+    accepted = (one.partition(";")[0].strip().lower() for one in headers.get("accept", "").split(","))
+    return STREAM in accepted
+
+
+class LinesResponse(Response):
+    """Reads an order while it is sent. What goes wrong before the first line is a problem document, as usual."""
+
+    def __init__(self, request: Request, order: Order, services: Services) -> None:
+        super().__init__(media_type=STREAM)
+        del self.headers["content-length"]
+        self._request = request
+        self._order = order
+        self._services = services
+        self._started = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI's entry."""
+        try:
+            await while_connected(self._answer(send), receive)
+        except ClientClosed:
+            if not self._started:
+                raise
+            record_of(scope).code = "client_closed"
+
+    async def _answer(self, send: Send) -> None:
+        async with (
+            opened_and_settled(self._request, self._order, self._services) as reading,
+            aclosing(self._lines(reading)) as lines,
+        ):
+            async for line in lines:
+                await self._send(line, send, self._order.deadline)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _lines(self, reading: Reading) -> AsyncGenerator[StreamLine, None]:
+        """The lines; a request for a single page fails as a whole if that fails."""
+        async with aclosing(reading.results()) as results:
+            first = await anext(results) if reading.total == 1 else None
+            if first and isinstance(first.outcome, OcrError):
+                raise first.outcome
+            yield start_out(reading, self._services.models(), request_id=correlation_id.get() or "")
+            done = errors = 0
+            async for result in _with_first(first, results):
+                done, errors = done + 1, errors + isinstance(result.outcome, OcrError)
+                note(record_of(self._request.scope), result)
+                yield result_out(result, done=done, total=reading.total)
+        yield EndOut(pages=done - errors, errors=errors, warnings=file_warnings(reading.files))
+
+    async def _send(self, line: StreamLine, send: Send, deadline: Deadline) -> None:
+        async with asyncio.timeout(deadline.remaining() + GRACE_S):
+            if not self._started:
+                self._started = True
+                await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            await send({"type": "http.response.body", "body": to_json(line) + b"\n", "more_body": True})
+
+
+async def _with_first(first: PageResult | None, rest: AsyncIterator[PageResult]) -> AsyncIterator[PageResult]:
+    if first:
+        yield first
+    async for result in rest:
+        yield result
