@@ -54,6 +54,7 @@ def build(options: argparse.Namespace) -> int:
     memory = options.gpu_memory_mib
     runtime = RuntimeOptions(
         instances=options.instances,
+        detection_instances=options.detection_instances,
         cpu_threads=options.cpu_threads,
         gpu_memory_bytes=None if memory is None else memory * _MEBIBYTE,
     )
@@ -112,6 +113,7 @@ def _add_shape_options(parser: argparse.ArgumentParser) -> None:
 def _add_runtime_options(parser: argparse.ArgumentParser) -> None:
     defaults = RuntimeOptions()
     parser.add_argument("--instances", type=int, default=defaults.instances, help="of each model")
+    parser.add_argument("--detection-instances", type=int, help="of each detector (default: as --instances)")
     parser.add_argument("--cpu-threads", type=int, help="of one call on a CPU (default: one per core)")
     parser.add_argument("--gpu-memory-mib", type=int, help="limit of each instance's arena (default: none)")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from google.protobuf import text_format
 from tritonclient.grpc.model_config_pb2 import DataType, ModelConfig, ModelInstanceGroup
 
-from triton_models.plans import Call, PlannedModel
+from triton_models.plans import Call, Kind, PlannedModel
 from triton_models.signature import Tensor
 
 BACKEND = "onnxruntime"
@@ -22,19 +22,31 @@ HEURISTIC_SEARCH = "1"
 but in old ones trying takes seconds, and picking the default (2) runs thirty times slower in all."""
 
 
+BIASES_APART = {"optimization.disable_specified_optimizers": "ConvAddFusion"}
+"""On a GPU a recogniser's biases are added by ONNX Runtime and not by cuDNN, which takes twice as long:
+docs/decisions/0015-sharing-a-gpu.md. Detectors gain nothing from it, and for CPUs nothing changes."""
+
+
 @dataclass(frozen=True, slots=True)
 class RuntimeOptions:
     """How models are run.
 
     Attributes:
         instances: of each model, per GPU or in all on a CPU.
+        detection_instances: of each detector; None for as many as of the others.
         cpu_threads: that one call uses on a CPU; None for one per core.
         gpu_memory_bytes: limit of each instance's arena, which is most but not all of what it takes; None for no limit.
     """
 
     instances: int = 1
+    detection_instances: int | None = None
     cpu_threads: int | None = None
     gpu_memory_bytes: int | None = None
+
+    def instances_of(self, kind: Kind) -> int:
+        """How many there are of each model that does this."""
+        own = self.detection_instances if kind is Kind.DETECTION else None
+        return self.instances if own is None else own
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +91,13 @@ def make_config(model: PlannedModel, options: RuntimeOptions, target: Target) ->
     config.version_policy.latest.num_versions = 1
     _add_tensors(config, model)
     kind = ModelInstanceGroup.Kind.Value(target.kind)
-    config.instance_group.add(count=options.instances, kind=kind)
+    config.instance_group.add(count=options.instances_of(model.kind), kind=kind)
     # Without a batcher Triton runs calls that were cancelled while they waited. Its queue policies stay unset: they
     # stall the batcher. Bounding, deadlines and priorities are the gateway's.
     config.dynamic_batching.SetInParent()
     for call in model.warm_up:
         _add_warm_up(config, model.input, call)
-    for key, value in sorted({**model.parameters, **_runtime_parameters(options, target)}.items()):
+    for key, value in sorted({**model.parameters, **_runtime_parameters(model.kind, options, target)}.items()):
         config.parameters[key].string_value = value
     return config
 
@@ -105,7 +117,7 @@ def _add_warm_up(config: ModelConfig, tensor: Tensor, call: Call) -> None:
     warm_input.zero_data = True
 
 
-def _runtime_parameters(options: RuntimeOptions, target: Target) -> Mapping[str, str]:
+def _runtime_parameters(kind: Kind, options: RuntimeOptions, target: Target) -> Mapping[str, str]:
     """Options of ONNX Runtime.
 
     The C++ backend reads them here; given as options of the "cuda" accelerator it overwrites these with its defaults.
@@ -113,5 +125,6 @@ def _runtime_parameters(options: RuntimeOptions, target: Target) -> Mapping[str,
     # Threads that spin while they wait take the cores from the other model's: a fifth of the time of both.
     cpu = {"intra_op_thread_count": options.cpu_threads, "session.intra_op.allow_spinning": 0}
     gpu = {"cudnn_conv_algo_search": HEURISTIC_SEARCH, "gpu_mem_limit": options.gpu_memory_bytes}
-    chosen = {**(cpu if target.cpu else {}), **(gpu if target.gpu else {})}
+    apart = kind is Kind.RECOGNITION and not target.cpu
+    chosen = {**(cpu if target.cpu else {}), **(gpu if target.gpu else {}), **(BIASES_APART if apart else {})}
     return {key: str(value) for key, value in chosen.items() if value is not None}

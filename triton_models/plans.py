@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from triton_models.catalog import LINE_HEIGHT, ModelFile, ModelSet
 from triton_models.graph import GraphKind
@@ -47,11 +48,19 @@ class Call:
     dims: tuple[int, ...]
 
 
+class Kind(StrEnum):
+    """What a model does."""
+
+    DETECTION = "detection"
+    RECOGNITION = "recognition"
+
+
 @dataclass(frozen=True, slots=True)
 class PlannedModel:
     """One Triton model.
 
     Attributes:
+        kind: what it does.
         name: in Triton.
         input, outputs: its tensors.
         max_batch_size: the most rows of a call.
@@ -59,6 +68,7 @@ class PlannedModel:
         warm_up: the calls made before the model is ready.
     """
 
+    kind: Kind
     name: str
     input: Tensor
     outputs: tuple[Tensor, ...]
@@ -72,6 +82,7 @@ def plan_detection(model_set: ModelSet, recipe: Recipe, signature: Signature) ->
     parameters = _parameters(model_set, model_set.detection, recipe.graph)
     calls = [Call(1, _pixels(recipe.graph, *shape)) for shape in recipe.shapes.detection]
     anything = PlannedModel(
+        kind=Kind.DETECTION,
         name=recipe.names.detection,
         input=replace(signature.inputs[0], dims=_pixels(recipe.graph, ANY_SIZE, ANY_SIZE)),
         outputs=signature.outputs,
@@ -97,6 +108,7 @@ def plan_recognition(
         "charset": "\n".join(charset),
     }
     anything = PlannedModel(
+        kind=Kind.RECOGNITION,
         name=recipe.names.recognition,
         input=replace(signature.inputs[0], dims=_pixels(recipe.graph, LINE_HEIGHT, ANY_SIZE)),
         outputs=signature.outputs,

@@ -2,7 +2,7 @@
 
 pack      here: put everything that the machine needs into few files
 measure   there: bring up the stand and measure
-report    here: write docs/gpu.md from the results
+report    here: write docs/gpu.md from the results that are kept in docs/gpu
 """
 
 import argparse
@@ -12,10 +12,14 @@ from functools import partial
 from pathlib import Path
 
 from loadtest.accuracy.circumstances import ROOT
+from loadtest.gpu.keeping import kept
 from loadtest.gpu.measure import PLANS, Bench, Pace, circumstances
 from loadtest.gpu.pages import read_pages
-from loadtest.gpu.results import Notebook
+from loadtest.gpu.report.document import CIRCUMSTANCES, write_report
+from loadtest.gpu.results import Notebook, read_results, write_results
 from loadtest.gpu.stand import Stand
+
+KEPT = ROOT / "docs/gpu/results.jsonl"
 
 
 def main() -> None:
@@ -47,6 +51,9 @@ def parser() -> argparse.ArgumentParser:
     measure.add_argument("--variant", choices=("gpu", "cpu"), default="gpu", help="of the models' configurations")
     measure.add_argument("--brief", action="store_true", help="only see whether everything works")
     measure.set_defaults(command=run_measure)
+    report = commands.add_parser("report", help="write docs/gpu.md from the results")
+    report.add_argument("--add", type=Path, nargs="*", default=[], help="results of new calls; they replace older ones")
+    report.set_defaults(command=run_report)
     return top
 
 
@@ -74,10 +81,18 @@ def run_measure(options: argparse.Namespace) -> None:
     stand = Stand(options.root, options.variant, options.root / "logs")
     stand.logs.mkdir(exist_ok=True)
     commit = options.root / "commit"
-    notebook.measure("circumstances", 0.0, lambda: circumstances(commit.read_text().strip() if commit.exists() else ""))
+    snapshot = commit.read_text().strip() if commit.exists() else ""
+    notebook.measure(f"{CIRCUMSTANCES}{', '.join(options.plans)}", 0.0, partial(circumstances, snapshot))
     bench = Bench(stand, notebook, Pace.brief() if options.brief else Pace())
     for plan in options.plans:
         notebook.measure(f"plan {plan}", 30.0, partial(PLANS[plan], bench))
+
+
+def run_report(options: argparse.Namespace) -> None:
+    """`report`: keep what is new, in a small form, and write the document anew."""
+    if options.add:
+        write_results(KEPT, kept(read_results([KEPT, *options.add]).values()))
+    write_report(read_results([KEPT]), ROOT / "docs/gpu.md", KEPT.parent)
 
 
 def say(started: float, line: str) -> None:

@@ -95,7 +95,7 @@ def grid(across: Scale, upward: Scale, axes: Axes) -> Iterator[str]:
         yield f'<path d="M{LEFT} {y:.1f}h{WIDTH}" stroke="{GRID}"/>'
         yield f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{value:,.4g}</text>'
     for value in across.ticks():
-        yield f'<text x="{LEFT + across.at(value):.1f}" y="{bottom + 15}" text-anchor="middle">{value:,.4g}</text>'
+        yield f'<text x="{LEFT + across.at(value):.1f}" y="{bottom + 15}" text-anchor="middle">{value:,.5g}</text>'
     yield f'<text x="{LEFT}" y="{TOP - 10}">{escape(axes.y)}</text>'
     yield f'<text x="{LEFT + WIDTH}" y="{bottom + 32}" text-anchor="end">{escape(axes.x)}</text>'
     if axes.mark is not None:

@@ -39,7 +39,7 @@ def switch_versions(service: Service, ports: Sequence[int], kind: str, rate: flo
     load.join()
     return {
         "rate": rate,
-        "models": models,
+        "switched": models,
         "took_s": round(switched_s - BEFORE_S, 1),
         "statuses": summarize(samples, LOAD_S).statuses,
         **by_phase(samples, {"before": 0.0, "meanwhile": BEFORE_S, "after": switched_s}),

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -5,11 +6,12 @@ from google.protobuf import text_format
 from tritonclient.grpc.model_config_pb2 import TYPE_UINT8, ModelConfig, ModelInstanceGroup
 
 from triton_models.configs import TARGETS, RuntimeOptions, make_config, render_configs
-from triton_models.plans import Call, PlannedModel
+from triton_models.plans import Call, Kind, PlannedModel
 from triton_models.signature import Tensor
 
 CHARSET = "!\n\"\n\\\n'\n\u3000\n🇩🇪\n\u2028\n "
 MODEL = PlannedModel(
+    kind=Kind.RECOGNITION,
     name="text_recognition",
     input=Tensor("crops", "TYPE_UINT8", (48, -1, 3)),
     outputs=(Tensor("class_index", "TYPE_INT32", (-1,)), Tensor("probability", "TYPE_FP32", (-1,))),
@@ -17,6 +19,7 @@ MODEL = PlannedModel(
     parameters={"graph": "top1", "charset": CHARSET},
     warm_up=(Call(1, (48, 320, 3)), Call(32, (48, 320, 3))),
 )
+DETECTOR = replace(MODEL, kind=Kind.DETECTION, name="text_detection")
 AUTO, CPU, GPU = TARGETS
 
 
@@ -90,6 +93,22 @@ def test_each_target_has_a_file_and_an_explicit_number_of_instances(target, path
     assert [(group.kind, group.count) for group in config.instance_group] == [(kind, 2)]
 
 
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (RuntimeOptions(), (1, 1)),
+        (RuntimeOptions(instances=2), (2, 2)),
+        (RuntimeOptions(detection_instances=2), (2, 1)),
+        (RuntimeOptions(instances=3, detection_instances=1), (1, 3)),
+    ],
+)
+def test_detectors_can_have_a_number_of_instances_of_their_own(options, expected):
+    counts = tuple(make_config(model, options, GPU).instance_group[0].count for model in (DETECTOR, MODEL))
+
+    assert counts == expected
+
+
+APART = {"optimization.disable_specified_optimizers": "ConvAddFusion"}
 NO_SPINNING = {"session.intra_op.allow_spinning": "0"}
 
 
@@ -101,7 +120,7 @@ NO_SPINNING = {"session.intra_op.allow_spinning": "0"}
             {**NO_SPINNING, "intra_op_thread_count": "4", "cudnn_conv_algo_search": "1", "gpu_mem_limit": "1073741824"},
         ),
         (CPU, {**NO_SPINNING, "intra_op_thread_count": "4"}),
-        (GPU, {"cudnn_conv_algo_search": "1", "gpu_mem_limit": "1073741824"}),
+        (GPU, {**APART, "cudnn_conv_algo_search": "1", "gpu_mem_limit": "1073741824"}),
     ],
     ids=["auto", "cpu", "gpu"],
 )
@@ -112,6 +131,16 @@ def test_each_target_has_the_options_that_mean_something_to_it(target, expected)
 
     assert parameters(config) == {**MODEL.parameters, **expected}
     assert not config.HasField("optimization")  # the C++ backend overwrites these keys when they stand there
+
+
+def test_only_recognisers_that_are_surely_on_a_gpu_have_their_biases_apart():
+    told = [
+        APART.items() <= parameters(make_config(model, RuntimeOptions(), target)).items()
+        for model in (DETECTOR, MODEL)
+        for target in (AUTO, CPU, GPU)
+    ]
+
+    assert told == [False, False, False, False, False, True]
 
 
 def test_options_left_open_are_left_to_onnx_runtime():

@@ -1,0 +1,143 @@
+"""The document and its pictures, put together: a template, and what stands for each `{{NAME}}` in it."""
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from loadtest.accuracy.report import table
+from loadtest.gpu.report import gap, models, promises, sentences, throughput
+from loadtest.gpu.report.measured import BEST, KINDS, SHARED, TARGET_MS, Measured, MissingResultError
+from loadtest.gpu.results import Result
+
+PLACE = re.compile(r"\{\{(\w+)\}\}")
+TEMPLATE = Path(__file__).with_name("template.md")
+PLOTS: Mapping[str, Callable[[Measured], str]] = {
+    "latency.svg": promises.latency_plot,
+    "memory-growth.svg": promises.growth_plot,
+    "memory-flat.svg": promises.flat_plot,
+}
+CIRCUMSTANCES = "circumstances: "
+"""How names begin that say with what a call was made."""
+
+
+def write_report(results: Mapping[str, Result], document: Path, folder: Path) -> None:
+    """Write the document, and its pictures into the folder."""
+    measured = Measured(results)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, draw in PLOTS.items():
+        (folder / name).write_text(draw(measured), encoding="utf-8")
+    document.write_text(render(measured), encoding="utf-8")
+
+
+def render(measured: Measured, template: str = "") -> str:
+    """The template filled in; what was not measured is said to be missing."""
+    text = template or TEMPLATE.read_text(encoding="utf-8")
+    return PLACE.sub(lambda place: _or_missing(SECTIONS[place[1]], measured), text)
+
+
+def _or_missing(section: Callable[[Measured], str], measured: Measured) -> str:
+    try:
+        return section(measured)
+    except MissingResultError as missing:
+        return f"(not measured: {missing})"
+
+
+def circumstances(measured: Measured) -> str:
+    """When, at which commit and with what."""
+    calls = {name: one.data for name, one in measured.results.items() if name.startswith(CIRCUMSTANCES)}
+    if not calls:
+        raise MissingResultError(CIRCUMSTANCES)
+    rows = [[name.removeprefix(CIRCUMSTANCES), data["date"], f"`{data['commit']}`"] for name, data in calls.items()]
+    last = list(calls.values())[-1]
+    gpu, memory, driver = last["gpu"].split(", ")
+    versions = ", ".join(f"{package} {version}" for package, version in last["versions"].items())
+    machine = f"{gpu} with {memory}, driver {driver}; {last['machine']}; Python {last['python']}; {versions}."
+    return f"{machine}\n\n{table(['measured', 'on', 'at commit'], rows)}"
+
+
+def summary(measured: Measured) -> str:
+    """Every promise, and whether it is kept."""
+    rows = [
+        *(_target_row(measured, name) for name in (SHARED, "tiny")),
+        [f"the service reaches {throughput.GOAL_SHARE} of its models alone", _shares(measured)],
+        [f"{gap.GOAL_PER_S:.0f} forms or receipts a second, small", _goal(measured)],
+        ["memory is flat with closed shapes, and grows without", _memory(measured)],
+        ["nothing is lost when memory runs out", "met: chunks are halved, the limit is learnt, every page is read"],
+        ["back within 3 minutes after a death", _recovery(measured)],
+    ]
+    return table(["promise", "measured"], rows)
+
+
+def _target_row(measured: Measured, configuration: str) -> list[str]:
+    met, missed = throughput.verdicts(measured, configuration)
+    promise = f"P95 < {TARGET_MS:.0f} ms at 50 requests a second, {configuration.replace(SHARED, 'small')}"
+    return [promise, f"met: {', '.join(met)}; **missed**: {', '.join(missed)}"]
+
+
+def _shares(measured: Measured) -> str:
+    shares = {kind: measured.share(BEST, kind) or 0.0 for kind in KINDS}
+    cells = [f"{kind} {share:.2f}" for kind, share in shares.items()]
+    reached = [kind for kind, share in shares.items() if share >= throughput.GOAL_SHARE]
+    return f"met: {', '.join(reached) or 'none'} ({', '.join(cells)}); what stands in the way is below"
+
+
+def _goal(measured: Measured) -> str:
+    forms, receipts = (sentences.peak(measured, BEST, kind)["images_per_s"] for kind in ("forms", "receipts"))
+    return f"**missed**: {forms:.0f} forms, {receipts:.0f} receipts; the account and the plan are below"
+
+
+def _memory(measured: Measured) -> str:
+    flat, widest = measured["memory buckets"]["pages_and_mib"], measured["memory widest"]["pages_and_mib"]
+    since = promises.last_growth(flat)
+    without = f"{widest[0][1]:,.0f} to {widest[-1][1]:,.0f} MiB in {widest[-1][0]} pages without"
+    return f"met: {flat[-1][1]:,.0f} MiB from page {since:,} to page {flat[-1][0]:,}; {without}"
+
+
+def _recovery(measured: Measured) -> str:
+    server, model = (measured[f"death of {what}"]["back_after_s"] for what in ("the server", "a model"))
+    return f"met: {server:.0f} s for the server, {model:.0f} s for one model's process"
+
+
+SECTIONS: Mapping[str, Callable[[Measured], str]] = {
+    "circumstances": circumstances,
+    "summary": summary,
+    "throughput": throughput.throughput,
+    "gains": sentences.gains,
+    "between": throughput.between,
+    "calls": sentences.calls,
+    "crowded": sentences.crowded,
+    "gateways": throughput.gateways,
+    "targets": throughput.targets,
+    "arrivals": sentences.arrivals,
+    "rates": throughput.rates_within_target,
+    "sweeps": lambda measured: throughput.sweeps(measured, SHARED),
+    "sweeps_tiny": lambda measured: throughput.sweeps(measured, "tiny"),
+    "floor": sentences.floor,
+    "stages": throughput.stages,
+    "busiest": lambda measured: throughput.busiest(measured, gap.KIND),
+    "turns": sentences.turns,
+    "account": gap.account,
+    "processors": sentences.processors,
+    "precision": sentences.precision,
+    "kernels": models.kernels,
+    "providers": models.providers,
+    "recognition": models.recognition,
+    "detection": models.detection,
+    "variants": models.variants,
+    "switching": models.switching,
+    "instances": models.instances,
+    "process_cost": sentences.process_cost,
+    "one_process": models.one_process,
+    "memory": promises.memory_figures,
+    "growth": sentences.growth,
+    "warm_start": promises.warm_start,
+    "out_of_memory": promises.out_of_memory,
+    "neighbour": sentences.neighbour,
+    "faults": promises.faults,
+    "restarts": promises.restarts,
+    "version_switch": promises.version_switch,
+    "equality": promises.equality,
+    "differing": promises.differing,
+    "peers": promises.peers,
+}
+"""What stands for {{NAME}} in the template."""
