@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help serve test check format e2e edge accuracy formats drills drills-short overload rollout lock clean
+.PHONY: help serve test check format e2e edge accuracy formats fuzz drills drills-short overload rollout lock clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -35,6 +35,9 @@ edge: $(STAMP) ## unusual bytes and slow clients on real sockets, also through n
 
 accuracy: $(STAMP) ## the gateway beside rapidocr on the labelled corpus; writes docs/accuracy.md (10 minutes)
 	@$(BIN)/python -m loadtest.accuracy
+
+fuzz: $(STAMP) ## inputs that nobody would think of, by three fuzzers (SECONDS=600 for each; docs/fuzzing.md)
+	@$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),600)
 
 formats: $(STAMP) ## odd and hostile files beside rapidocr and OpenCV; writes docs/formats.md (two minutes)
 	@$(BIN)/python -m loadtest.formats

@@ -42,7 +42,7 @@ def prepare_environment(folder: Path, lock_file: Path, say: Callable[[str], None
     python, stamp = folder / "bin" / "python", folder / "lock.sha256"
     digest = hashlib.sha256(lock_file.read_bytes()).hexdigest()
     if not stamp.is_file() or stamp.read_text(encoding="ascii") != digest:
-        say(f"installing rapidocr into {folder} (once)")
+        say(f"installing what {lock_file.name} lists into {folder} (once)")
         run([sys.executable, "-m", "venv", "--clear", "--without-pip", str(folder)])
         pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check"]
         run([*pip, "install", "-qq", "--require-hashes", "--only-binary=:all:", "--requirement", str(lock_file)])
