@@ -12,9 +12,10 @@ from functools import partial
 from pathlib import Path
 
 from loadtest.accuracy.circumstances import ROOT
+from loadtest.gpu.bench import Bench, Pace, circumstances
 from loadtest.gpu.keeping import kept
-from loadtest.gpu.measure import PLANS, Bench, Pace, circumstances
 from loadtest.gpu.pages import read_pages
+from loadtest.gpu.plans import PLANS
 from loadtest.gpu.report.document import CIRCUMSTANCES, write_report
 from loadtest.gpu.results import Notebook, read_results, write_results
 from loadtest.gpu.stand import Stand
