@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from loadtest.gpu.report import gap, promises, throughput
+from loadtest.gpu.report import gap, promises, shapes, throughput
 from loadtest.gpu.report.document import render, write_report
 from loadtest.gpu.report.measured import Measured, MissingResultError, calls_per_page, cores, lost
 from loadtest.gpu.results import Result, read_results
@@ -106,3 +106,27 @@ def test_a_forms_kernels_are_one_detection_and_its_share_of_recognition_calls():
 )
 def test_memory_is_flat_since_it_last_changed(curve, page):
     assert promises.last_growth(curve) == page
+
+
+@pytest.mark.parametrize(
+    ("widths", "expected"),
+    [
+        ([], []),
+        ([100], [1 * 160 / 10_240]),
+        ([100] * 9 + [200], [32 * 160 / 10_240, 1 * 320 / 10_240]),
+        ([5000] * 5, [4 * 2560 / 10_240, 1 * 2560 / 10_240]),
+    ],
+)
+def test_calls_are_cut_as_the_layout_cuts_them(widths, expected):
+    assert list(shapes.calls_for(widths, (160, 320, 2560), (1, 8, 32))) == expected
+
+
+def test_a_calls_cost_is_a_line_through_the_times_of_its_sizes():
+    cases = [
+        {"label": "top1", "shape": [32, 48, 320, 3], "ms": 3.0},
+        {"label": "top1", "shape": [16, 48, 320, 3], "ms": 2.0},
+        {"label": "top1", "shape": [1, 736, 736, 3], "ms": 9.0},
+        {"label": "tiny", "shape": [32, 48, 320, 3], "ms": 9.0},
+    ]
+    cost = shapes.cost(measured(sessions={"cases": cases}), "top1")
+    assert cost.of([1.0, 0.5]) == pytest.approx(5.0)

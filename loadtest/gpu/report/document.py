@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from loadtest.accuracy.report import table
-from loadtest.gpu.report import gap, models, promises, sentences, throughput
+from loadtest.gpu.report import gap, models, promises, sentences, shapes, throughput
 from loadtest.gpu.report.measured import BEST, KINDS, SHARED, TARGET_MS, Measured, MissingResultError
 from loadtest.gpu.results import Result
 
@@ -121,6 +121,8 @@ SECTIONS: Mapping[str, Callable[[Measured], str]] = {
     "precision": sentences.precision,
     "kernels": models.kernels,
     "providers": models.providers,
+    "price": shapes.price,
+    "choices": shapes.choices,
     "recognition": models.recognition,
     "detection": models.detection,
     "variants": models.variants,
