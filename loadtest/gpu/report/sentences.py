@@ -106,8 +106,8 @@ def growth(measured: Measured) -> str:
     alone, four = (measured[name]["pages_and_mib"] for name in ("memory buckets, one page at a time", "memory buckets"))
     return (
         f"What they grow by at the beginning ({alone[-1][1] - alone[0][1]:,.0f} MiB with one thread, "
-        f"{four[-1][1] - four[0][1]:,.0f} with four) seems to come with the first calls of each thread in each session; an "
-        f"instance in Triton has one thread."
+        f"{four[-1][1] - four[0][1]:,.0f} with four) seems to come with the first calls of each thread in each "
+        f"session; an instance in Triton has one thread."
     )
 
 
