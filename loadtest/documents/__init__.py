@@ -1,0 +1,1 @@
+"""Long documents through a whole gateway: when the first page comes, and what memory does; `make documents`."""
