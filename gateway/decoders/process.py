@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from contextlib import suppress
 from typing import Self
 
@@ -13,7 +14,10 @@ from gateway.decoders.messages import MAX_PACKET_BYTES, READY, Answer, Question,
 from gateway.decoders.shared_memory import map_shared
 from gateway.errors import DecoderFailed
 
-_ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "OPENCV_LOG_LEVEL": "SILENT"}
+_PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
+"""What of the environment Python may need; secrets stay here."""
+
+_OWN = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "OPENCV_LOG_LEVEL": "SILENT"}
 """One thread for each process; its addresses are limited, and each thread would take some."""
 
 
@@ -39,7 +43,7 @@ class DecoderProcess:
                 [sys.executable, "-m", "gateway.decoders.child", *map(str, arguments)],
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
-                env=os.environ | _ENVIRONMENT,
+                env={name: os.environ[name] for name in _PASSED_ON if name in os.environ} | _OWN,
                 start_new_session=True,  # Ctrl-C at a terminal is the gateway's alone
             )
         ours.setblocking(False)
@@ -70,10 +74,10 @@ class DecoderProcess:
                 os.close(descriptor)
 
     def kill(self) -> None:
-        """End it now, and bury it."""
+        """End it now. It is waited for aside, because taking a large process apart takes its time."""
         self._process.kill()
-        self._process.wait()
         self._connection.close()
+        threading.Thread(target=self._process.wait, name="burial", daemon=True).start()
 
     @property
     def alive(self) -> bool:

@@ -13,6 +13,10 @@ from starlette.types import Receive
 T = TypeVar("T")
 
 
+CLIENT_CLOSED = 499
+"""The status, for the log and the metrics (nginx's number for this)."""
+
+
 class ClientClosed(Exception):
     """The client closed the connection; there is nobody to answer."""
 

@@ -68,13 +68,13 @@ def ocr_success() -> dict[int | str, Schema]:
     }
 
 
-def ocr_operation(options: OptionsModel) -> Schema:
+def ocr_operation(options: OptionsModel, *, max_files: int) -> Schema:
     """Parameters and body of POST /v1/ocr."""
     properties = options.model_json_schema()["properties"]
     return {
         "parameters": [*(_query_parameter(name, schema) for name, schema in properties.items()), _PRIORITY],
         "security": [{}, {"key": []}],
-        "requestBody": {"required": True, "description": _BODY, "content": _body_kinds(options, properties)},
+        "requestBody": {"required": True, "description": _BODY, "content": _body_kinds(options, properties, max_files)},
     }
 
 
@@ -139,26 +139,38 @@ def _query_parameter(name: str, schema: Mapping[str, Any]) -> Schema:
     return {"name": name, "in": "query", "required": False, "description": schema["description"], "schema": bare}
 
 
-def _body_kinds(options: OptionsModel, properties: Schema) -> Schema:
-    image = Field(description="The file in base64, or a data: URI in base64.", examples=[_TINY_PNG])
-    as_json = create_model("OcrIn", __base__=options, __doc__="An image and options.", image=(str, image))
+def _body_kinds(options: OptionsModel, properties: Schema, max_files: int) -> Schema:
+    files = {"type": "array", "items": _BINARY, "minItems": 1, "maxItems": max_files}
     as_form = {
         "type": "object",
         "required": ["file"],
         "additionalProperties": False,
-        "properties": {"file": {**_BINARY, "description": "The image."}, **properties},
+        "properties": {"file": {**files, "description": "The files, each a part of this name."}, **properties},
     }
     return {
         "application/octet-stream": {"schema": _BINARY},
         "image/*": {"schema": _BINARY},
         "multipart/form-data": {"schema": as_form},
-        "application/json": {"schema": as_json.model_json_schema(), "examples": _json_examples()},
+        "application/json": {"schema": _json_schema(options, max_files), "examples": _json_examples()},
     }
+
+
+def _json_schema(options: OptionsModel, max_files: int) -> Schema:
+    """An object with one image or several, and options."""
+    image = Field(description="The file in base64, or a data: URI in base64.", examples=[_TINY_PNG])
+    images = Field(description="Several of them, instead of image.", min_length=1, max_length=max_files)
+    as_json = create_model(
+        "OcrIn", __base__=options, __doc__="Images and options.", image=(str, image), images=(list[str], images)
+    )
+    schema = as_json.model_json_schema()
+    del schema["required"]
+    return {**schema, "oneOf": [{"required": ["image"]}, {"required": ["images"]}]}
 
 
 def _json_examples() -> Schema:
     return {
         "base64": {"value": {"image": _TINY_PNG}},
+        "several": {"value": {"images": [_TINY_PNG, _TINY_PNG]}},
         "data: URI and options": {
             "value": {"image": f"data:image/png;base64,{_TINY_PNG}", "min_score": 0.7, "reread": False}
         },

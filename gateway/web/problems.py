@@ -19,7 +19,7 @@ from starlette.responses import Response
 
 from gateway import metrics
 from gateway.errors import OcrError, RateLimited
-from gateway.web.disconnect import ClientClosed
+from gateway.web.disconnect import CLIENT_CLOSED, ClientClosed
 from gateway.web.record import record_of
 
 MEDIA_TYPE = "application/problem+json"
@@ -206,9 +206,8 @@ async def _on_validation_error(request: Request, error: Exception) -> Response:
 
 
 async def _on_client_closed(request: Request, _: Exception) -> Response:
-    # Nobody reads it; the status is for the log and the metrics (nginx's number for this).
     record_of(request.scope).code = "client_closed"
-    return Response(status_code=499)
+    return Response(status_code=CLIENT_CLOSED)  # nobody reads it
 
 
 def _wait_ms() -> int:

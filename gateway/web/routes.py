@@ -43,7 +43,7 @@ def _add_ocr_route(router: APIRouter, services: Services) -> None:
         response_model=OcrOut,
         response_description="The text of the images; an image without text has no lines.",
         responses={**ocr_success(), **problem_responses(*_OCR_CODES)},
-        openapi_extra=ocr_operation(options),
+        openapi_extra=ocr_operation(options, max_files=services.limits.max_files),
         tags=["ocr"],
     )
     async def read_image(request: Request) -> Response:

@@ -14,12 +14,15 @@ from starlette.types import Receive, Scope, Send
 from gateway.deadline import Deadline
 from gateway.documents import Order, PageResult, Reading
 from gateway.errors import OcrError
-from gateway.web.disconnect import ClientClosed, while_connected
+from gateway.web.disconnect import CLIENT_CLOSED, ClientClosed, while_connected
 from gateway.web.openapi import STREAM
 from gateway.web.reading import note, opened_and_settled
 from gateway.web.record import record_of
 from gateway.web.schemas import EndOut, StreamLine, file_warnings, result_out, start_out
 from gateway.web.services import Services
+
+_FIELDS = {"X-Accel-Buffering": "no", "Cache-Control": "no-store"}
+"""nginx would collect lines before it passes them on."""
 
 GRACE_S = 1.0
 """How long after the deadline the client may take to fetch what is left."""
@@ -32,10 +35,14 @@ def wants_lines(headers: Headers) -> bool:
 
 
 class LinesResponse(Response):
-    """Reads an order while it is sent. What goes wrong before the first line is a problem document, as usual."""
+    """Reads an order while it is sent. What goes wrong before the first line is a problem document, as usual.
+
+    The stream of a client that leaves, or does not fetch its lines, ends without its last line, and so does the
+    connection.
+    """
 
     def __init__(self, request: Request, order: Order, services: Services) -> None:
-        super().__init__(media_type=STREAM)
+        super().__init__(media_type=STREAM, headers=_FIELDS)
         del self.headers["content-length"]
         self._request = request
         self._order = order
@@ -46,10 +53,11 @@ class LinesResponse(Response):
         """ASGI's entry."""
         try:
             await while_connected(self._answer(send), receive)
-        except ClientClosed:
+        except (ClientClosed, TimeoutError):
             if not self._started:
                 raise
-            record_of(scope).code = "client_closed"
+            record = record_of(scope)
+            record.code, record.status = "client_closed", CLIENT_CLOSED
 
     async def _answer(self, send: Send) -> None:
         async with (

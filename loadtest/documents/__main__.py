@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             warm_up = read_all(address, scanned_pdf(2))
             say(f"warmed up with {len(warm_up.arrivals)} pages")
             runs = [read_all(address, document) for document in documents]
-            leaving = leave_after(address, documents[0], LEAVES_AFTER)
+            leaving = leave_after(address, documents[0], min(LEAVES_AFTER, options.pages // 2))
         text = "".join(report(runs, leaving))
         PICTURE.write_text(chart(runs))
         update_document(DOCUMENT, text, Markers.of("documents"))

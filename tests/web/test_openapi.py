@@ -129,6 +129,7 @@ async def test_raw_bodies_may_have_the_documented_types():
 async def test_a_form_made_from_the_document_is_taken():
     schema = CONTENT["multipart/form-data"]["schema"]
     assert schema["required"] == ["file"]
+    assert schema["properties"]["file"]["maxItems"] == 16
     fields = {name: str(value["default"]) for name, value in schema["properties"].items() if name != "file"}
     assert set(fields) == set(PARAMETERS)
     pipeline = FakePipeline()
@@ -138,12 +139,13 @@ async def test_a_form_made_from_the_document_is_taken():
 
 async def test_a_json_body_made_from_the_document_is_taken():
     schema = CONTENT["application/json"]["schema"]
-    assert schema["required"] == ["image"]
+    assert schema["oneOf"] == [{"required": ["image"]}, {"required": ["images"]}]
     assert schema["additionalProperties"] is False
-    members = {name: value["default"] for name, value in schema["properties"].items() if name != "image"}
+    images = {"image": b64encode(DATA).decode(), "images": [b64encode(DATA).decode()] * 2}
+    members = {name: value["default"] for name, value in schema["properties"].items() if name not in images}
     assert set(members) == set(PARAMETERS)
-    body = {"image": b64encode(DATA).decode(), **members}
-    assert (await post(json=body)).status_code == 200
+    for name, value in images.items():
+        assert (await post(json={name: value, **members})).status_code == 200
 
 
 def test_the_image_of_the_examples_is_one():

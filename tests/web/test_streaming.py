@@ -7,6 +7,7 @@ import pytest
 from web_fakes import PAGE, FakePipeline, app_with, chunk, post
 
 from gateway.errors import BackendUnavailable, UnreadableImage, UnsupportedImage
+from gateway.web.record import record_of
 from gateway.web.services import RequestLimits
 
 LINES = {"accept": "application/x-ndjson"}
@@ -176,13 +177,32 @@ class TestLines:
             if message["type"] == "http.response.body":
                 await asyncio.Event().wait()
 
-        with pytest.raises(TimeoutError):
-            await send_to(app_with(pipeline), never, query=b"timeout=0.05")
+        await send_to(app_with(pipeline), never, query=b"timeout=0.05")
         assert pipeline.files[0].closed == 1
+        assert len(pipeline.calls) <= 3
+
+    async def test_a_stream_that_was_cut_is_counted_as_the_clients_doing(self):
+        scope = {}
+
+        async def never(message):
+            if message["type"] == "http.response.body":
+                await asyncio.Event().wait()
+
+        await send_to(app_with(FakePipeline(pages=50)), never, query=b"timeout=0.05", into=scope)
+        assert (record_of(scope).status, record_of(scope).code) == (499, "client_closed")
+
+    async def test_no_proxy_should_collect_the_lines(self):
+        response = await post(content=b"a", headers=LINES)
+        assert response.headers["x-accel-buffering"] == "no"
+        assert response.headers["cache-control"] == "no-store"
+        assert "content-length" not in response.headers
 
 
-async def send_to(app, on_message, *, left=None, query=b""):
-    """Play an HTTP server whose client may leave, and tell `on_message` of everything that is sent."""
+async def send_to(app, on_message, *, left=None, query=b"", into=None):
+    """Play an HTTP server whose client may leave, and tell `on_message` of everything that is sent.
+
+    The request's scope is made `into` a dictionary that a test can look at.
+    """
     waiting = [chunk(b"a")]
 
     async def receive():
@@ -191,7 +211,8 @@ async def send_to(app, on_message, *, left=None, query=b""):
         await (left or asyncio.Event()).wait()
         return {"type": "http.disconnect"}
 
-    scope = {
+    scope = {} if into is None else into
+    scope |= {
         "type": "http",
         "http_version": "1.1",
         "method": "POST",

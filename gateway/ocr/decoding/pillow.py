@@ -42,6 +42,10 @@ _PLUGINS: dict[FileType, Callable[[io.BytesIO], ImageFile.ImageFile]] = {
     FileType.PNM: PpmImagePlugin.PpmImageFile,
 }
 
+# Parallelism comes from requests, not from within one.
+pi_heif.options.DECODE_THREADS = 1
+AvifImagePlugin.DEFAULT_MAX_THREADS = 1
+
 _DEEP_GREY = frozenset({"I;16", "I;16B", "I;16L", "I;16N"})
 _WIDE_GREY = frozenset({"I", "F"})
 _LYING = frozenset({5, 6, 7, 8})
