@@ -99,7 +99,7 @@ class Settings(BaseSettings):
     decoder_memory_bytes: int = Field(
         2_000_000_000, ge=300_000_000, description="Memory that each of them may have (of addresses), bytes."
     )
-    decoder_timeout_s: int = Field(10, ge=1, description="The longest that one may take over a page, seconds.")
+    decoder_timeout_s: int = Field(20, ge=1, description="The longest that one may take over a page, seconds.")
     canary_interval_s: float = Field(5.0, gt=0, description="Time between readings of the known picture, seconds.")
     canary_timeout_s: float = Field(5.0, gt=0, description="Deadline of a reading of the known picture, seconds.")
     drain_delay_s: float = Field(

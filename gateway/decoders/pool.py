@@ -39,10 +39,11 @@ class DecoderPool:
         self._limits = limits
         self._slots = Slots(lambda: limits.processes)
         self._idle: list[DecoderProcess] = []
+        self._closed = False
 
     def warm_up(self) -> None:
         """See to it that a process is up, or on its way, for whoever comes next."""
-        if not self._idle:
+        if not self._idle and not self._closed:
             self._idle.append(self._start())
 
     async def ask(self, question: Question, data: int, *, deadline: Deadline) -> FileInfo | Decoded:
@@ -62,7 +63,8 @@ class DecoderPool:
         return answer
 
     def close(self) -> None:
-        """End the processes that wait; those that work end with their requests."""
+        """End the processes that wait; those that work end with the gateway's process."""
+        self._closed = True
         while self._idle:
             self._idle.pop().kill()
 

@@ -3,9 +3,12 @@
 import json
 
 import httpx
+import numpy as np
 import pytest
 from drawings import TEXT, drawing, file_of
 from rendered_pages import page
+
+from tests.ocr.made_pdf import pdf_with
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -71,3 +74,25 @@ def test_a_page_that_is_damaged_costs_only_itself(gateway):
     answer = post(gateway, content=bytes(data)).json()
     assert [one["text"] for one in answer["pages"]] == TEXTS[1:]
     assert [(error["page"], error["code"]) for error in answer["errors"]] == [(1, "unreadable_image")]
+
+
+class TestTextLayer:
+    """A page with text of its own, and below it a picture of text."""
+
+    OWN, DRAWN = "Invoice 2026", "Winter Sugar"
+
+    def read(self, gateway, text_layer):
+        pixels = np.asarray(page([self.DRAWN], width=420, height=120, size=32).convert("L"))
+        content = b"BT /F 24 Tf 1 0 0 1 30 160 Tm (%s) Tj ET q 210 0 0 60 20 40 cm /X Do Q" % self.OWN.encode()
+        data = pdf_with(content, size=(300, 200), picture=pixels)
+        [answer] = post(gateway, content=data, params={"text_layer": text_layer}).json()["pages"]
+        return [(line["text"], line["source"]) for line in answer["lines"]]
+
+    def test_it_is_ignored_unless_asked_for(self, gateway):
+        assert self.read(gateway, "ignore") == [(self.OWN, "ocr"), (self.DRAWN, "ocr")]
+
+    def test_it_may_be_preferred_where_there_is_some(self, gateway):
+        assert self.read(gateway, "prefer") == [(self.OWN, "text_layer"), (self.DRAWN, "ocr")]
+
+    def test_it_may_be_all_that_is_wanted(self, gateway):
+        assert self.read(gateway, "only") == [(self.OWN, "text_layer")]

@@ -4,9 +4,10 @@ import zlib
 
 
 def pdf_with(content, *, size=(100, 100), rotate=0, picture=None, field=None):
-    """One page with this content; a picture of so many pixels is called /X, and /F is Helvetica.
+    """One page with this content; /F is Helvetica.
 
-    `field` is the text of a form's field, drawn by its appearance.
+    `picture` is called /X: grey pixels, or how many white ones. `field` is the text of a form's field, drawn by its
+    appearance.
     """
     appearance = b"BT /F 20 Tf 10 20 Td (" + (field or "").encode() + b") Tj ET"
     width, height = size
@@ -17,7 +18,7 @@ def pdf_with(content, *, size=(100, 100), rotate=0, picture=None, field=None):
         b"/Resources << /Font << /F 5 0 R >> /XObject << /X 6 0 R >> >> >>" % (width, height, rotate),
         stream(b"", content),
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-        white_picture(*(picture or (1, 1))),
+        grey_picture(picture) if hasattr(picture, "shape") else white_picture(*(picture or (1, 1))),
         b"<< /Type /Annot /Subtype /Widget /FT /Tx /T (f) /V (" + (field or "").encode() + b") "
         b"/Rect [0 0 90 50] /P 3 0 R /F 4 /DA (/F 20 Tf) /AP << /N 8 0 R >> >>",
         stream(b"/Type /XObject /Subtype /Form /BBox [0 0 90 50] /Resources << /Font << /F 5 0 R >> >>", appearance),
@@ -32,6 +33,13 @@ def white_picture(width, height):
     data = b"".join([*(deflate.compress(row) for _ in range(height)), deflate.flush()])
     head = b"/Type /XObject /Subtype /Image /Width %d /Height %d /ColorSpace /DeviceGray /BitsPerComponent 1 "
     return stream(head % (width, height) + b"/Filter /FlateDecode", data)
+
+
+def grey_picture(pixels):
+    """The pixels (height, width), 8 bits each."""
+    height, width = pixels.shape
+    head = b"/Type /XObject /Subtype /Image /Width %d /Height %d /ColorSpace /DeviceGray /BitsPerComponent 8 "
+    return stream(head % (width, height) + b"/Filter /FlateDecode", zlib.compress(pixels.tobytes()))
 
 
 def stream(head, data):

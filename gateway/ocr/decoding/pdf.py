@@ -54,7 +54,7 @@ def page_sizes(
 
 
 def draw(document: pypdfium2.PdfDocument, number: int, limits: DecodeLimits, options: DocumentOptions) -> Decoded:
-    """One page, with what has been filled into its forms.
+    """One page, with what has been filled into its forms; blank if only its text is asked for.
 
     Raises:
         ImageTooLarge: the page, or the pictures on it, have more pixels than `limits` allows.
@@ -65,10 +65,12 @@ def draw(document: pypdfium2.PdfDocument, number: int, limits: DecodeLimits, opt
     dpi = choose_dpi(page.get_size(), limits, options)
     width, height = _size(page.get_size(), dpi)
     check_size(width, height, limits)
-    _check_pictures(page, limits)
-    pixels = page.render(scale=_scale(dpi), maybe_alpha=False).to_numpy().copy()
     picture = Picture("PDF", "RGB", width, height, len(document), turned=page.get_rotation() != 0)
-    image = np.ascontiguousarray(pixels, np.uint8)
+    if options.text_layer == "only":
+        image = np.full((height, width, 3), 255, np.uint8)
+    else:
+        _check_pictures(page, limits)
+        image = page.render(scale=_scale(dpi), maybe_alpha=False).to_numpy().copy()
     return Decoded(image, picture, _coarser(dpi, options), _text_layer(page, (width, height), options))
 
 
