@@ -13,6 +13,9 @@ from gateway.web.clients import ApiClients
 
 PREFIX = "OCR_"
 
+DECODER_BYTES, DECODER_BYTES_PER_PIXEL = 400_000_000, 26
+"""Addresses that a decoder process has before it decodes, and takes for each pixel of a TIFF with transparency."""
+
 
 class Settings(BaseSettings):
     """Everything an operator may choose; one variable each, `OCR_` and the name in capitals."""
@@ -128,6 +131,16 @@ class Settings(BaseSettings):
             raise ValueError(
                 f"max_pixels_under_way ({self.max_pixels_under_way:,}) is less than four times "
                 f"max_pixels ({self.max_pixels:,})"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _decoders_hold_an_image(self) -> Self:
+        needed = DECODER_BYTES + DECODER_BYTES_PER_PIXEL * self.max_pixels
+        if self.decoder_memory_bytes < needed:
+            raise ValueError(
+                f"decoder_memory_bytes ({self.decoder_memory_bytes:,}) is less than the {needed:,} that "
+                f"an image of max_pixels ({self.max_pixels:,}) may take"
             )
         return self
 

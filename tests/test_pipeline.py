@@ -19,7 +19,8 @@ from gateway.errors import (
     UnreadableImage,
 )
 from gateway.metrics import StageTimes
-from gateway.ocr.options import RecognitionOptions
+from gateway.ocr.options import DocumentOptions, RecognitionOptions
+from tests.ocr.made_pdf import pdf_with
 
 FIRST, SECOND, THIRD = Bar(40, 40, 200, 24, "a"), Bar(40, 120, 120, 24, "b"), Bar(40, 200, 300, 24, "c")
 
@@ -124,6 +125,26 @@ async def test_what_of_the_data_is_not_in_the_page_is_said_first(models):
     frames[0].save(data, "WEBP", lossless=True, save_all=True, append_images=frames[1:])
     page = await read(models, data.getvalue(), recognition=RecognitionOptions(min_score=1.0))
     assert [warning.code for warning in page.warnings][1:] == ["low_score_lines"]
+
+
+async def test_a_pdfs_own_text_is_taken_where_it_has_some_and_the_rest_is_read(models):
+    bar = b"0 0 0.047 rg 20 60 50 12 re f 0 0.235 0.047 rg 20 60 25 12 re f"  # an "a" to the models
+    data = pdf_with(b"BT /F 20 Tf 20 150 Td (Invoice) Tj ET " + bar, size=(200, 200))
+    options = {name: DocumentOptions(dpi=144, text_layer=name) for name in ("ignore", "prefer", "only")}
+    pages = {name: await read(models, data, document=document) for name, document in options.items()}
+    sources = {name: [line.source for line in page.lines] for name, page in pages.items()}
+    assert sources["prefer"][0] == "text_layer"
+    assert pages["prefer"].lines[0].transcription.text == pages["only"].text == "Invoice"
+    assert sources["prefer"][1:] == ["ocr"]
+    assert pages["prefer"].text == "Invoice\na"
+    assert set(sources["ignore"]) == {"ocr"}
+
+
+async def test_an_image_has_no_text_of_its_own(models):
+    page = await read(models, picture(FIRST), document=DocumentOptions(text_layer="only"))
+    assert page.lines == ()
+    assert [warning.code for warning in page.warnings] == ["no_text_layer"]
+    assert models.timeouts == [], "no model is asked"
 
 
 async def test_data_that_is_no_image_is_refused_before_any_call(models):

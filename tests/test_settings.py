@@ -38,6 +38,15 @@ def test_the_largest_image_must_fit_into_the_pixels_under_way_four_times(monkeyp
         Settings.read()
 
 
+def test_a_decoder_must_hold_the_largest_image(monkeypatch):
+    monkeypatch.setenv("OCR_MAX_PIXELS", "100000000")
+    monkeypatch.setenv("OCR_MAX_PIXELS_UNDER_WAY", "400000000")
+    with pytest.raises(SettingsError, match="is less than the 3,000,000,000 that an image of max_pixels"):
+        Settings.read()
+    monkeypatch.setenv("OCR_DECODER_MEMORY_BYTES", "3000000000")
+    assert Settings.read().decoder_memory_bytes == 3_000_000_000
+
+
 def test_clients_are_a_json_list(monkeypatch):
     monkeypatch.setenv("OCR_API_KEYS", f'[{{"name": "team", "key_sha256": ["{"a" * 64}"], "priority": "batch"}}]')
     [client] = Settings.read().api_keys

@@ -2,6 +2,8 @@
 
 import zlib
 
+import numpy as np
+
 
 def pdf_with(content, *, size=(100, 100), rotate=0, picture=None, field=None):
     """One page with this content; /F is Helvetica.
@@ -18,7 +20,7 @@ def pdf_with(content, *, size=(100, 100), rotate=0, picture=None, field=None):
         b"/Resources << /Font << /F 5 0 R >> /XObject << /X 6 0 R >> >> >>" % (width, height, rotate),
         stream(b"", content),
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-        grey_picture(picture) if hasattr(picture, "shape") else white_picture(*(picture or (1, 1))),
+        grey_picture(picture) if isinstance(picture, np.ndarray) else white_picture(*(picture or (1, 1))),
         b"<< /Type /Annot /Subtype /Widget /FT /Tx /T (f) /V (" + (field or "").encode() + b") "
         b"/Rect [0 0 90 50] /P 3 0 R /F 4 /DA (/F 20 Tf) /AP << /N 8 0 R >> >>",
         stream(b"/Type /XObject /Subtype /Form /BBox [0 0 90 50] /Resources << /Font << /F 5 0 R >> >>", appearance),
