@@ -38,6 +38,12 @@ def test_a_grey_scan_is_as_light_as_it_was_whatever_its_bits(file_type, bits):
     assert [warning.code for warning in decoded.warnings] == ([] if bits == 16 else ["depth_guessed"])
 
 
+def test_samples_of_a_pnm_are_not_stretched():
+    scan = np.array([[20_000, 40_000]], ">u2")
+    decoded = decode_page(b"P5 2 1 65535\n" + scan.tobytes(), LIMITS)
+    assert decoded.image[0, :, 0].tolist() == [78, 156]
+
+
 @pytest.mark.parametrize("bits", [12, 16])
 @pytest.mark.parametrize("file_type", [".png", ".tif"])
 def test_a_colour_scan_keeps_its_colours_whatever_its_bits(file_type, bits):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import cv2
 import numpy as np
 import pi_heif
+from numpy.typing import NDArray
 from PIL import (
     AvifImagePlugin,
     BmpImagePlugin,
@@ -46,8 +47,7 @@ _PLUGINS: dict[FileType, Callable[[io.BytesIO], ImageFile.ImageFile]] = {
 pi_heif.options.DECODE_THREADS = 1
 AvifImagePlugin.DEFAULT_MAX_THREADS = 1
 
-_DEEP_GREY = frozenset({"I;16", "I;16B", "I;16L", "I;16N"})
-_WIDE_GREY = frozenset({"I", "F"})
+_DEEP_GREY = frozenset({"I;16", "I;16B", "I;16L", "I;16N", "I", "F"})
 _LYING = frozenset({5, 6, 7, 8})
 """Orientations in which rows are stored as columns."""
 
@@ -61,14 +61,20 @@ def decode(picture: ImageFile.ImageFile) -> Raw:
     """The pixels as they are stored, except TIFF's, which Pillow turns upright (and forgets the tag)."""
     picture.load()
     if picture.mode in _DEEP_GREY:
-        samples = np.asarray(picture).astype(np.uint16)
-        return Raw(from_16_bits(samples), warnings=depth_warnings(samples))
-    if picture.mode in _WIDE_GREY:
-        return Raw(from_any_range(np.asarray(picture)))
+        return _deep_grey(np.asarray(picture))
     if picture.has_transparency_data:
         pixels, paper = put_on_paper(picture)
         return Raw(pixels, paper, paper_warnings(paper))
     return Raw(_opaque(picture))
+
+
+def _deep_grey(samples: NDArray[np.number]) -> Raw:
+    """Whole numbers of 16 bits may stand in 32 (PNM)."""
+    whole = np.issubdtype(samples.dtype, np.integer)
+    if not whole or samples.min() < 0 or samples.max() >= 1 << 16:
+        return Raw(from_any_range(samples))
+    deep = samples.astype(np.uint16)
+    return Raw(from_16_bits(deep), warnings=depth_warnings(deep))
 
 
 def _opaque(picture: Pillow.Image) -> Image:
