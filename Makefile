@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help serve test check format e2e edge accuracy formats documents fuzz drills drills-short overload rollout lock clean
+.PHONY: help serve test check format e2e edge accuracy boxes formats documents fuzz drills drills-short overload rollout lock clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -41,6 +41,9 @@ documents: $(STAMP) ## a PDF of 200 pages and a TIFF of 100 as streams; writes d
 
 fuzz: $(STAMP) ## inputs that nobody would think of, by three fuzzers (SECONDS=600 for each; docs/fuzzing.md)
 	@$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),600)
+
+boxes: $(STAMP) ## how exactly words and characters are placed; pictures of it in results/boxes (a minute)
+	@$(BIN)/python -m loadtest.boxes
 
 formats: $(STAMP) ## odd and hostile files beside rapidocr and OpenCV; writes docs/formats.md (two minutes)
 	@$(BIN)/python -m loadtest.formats

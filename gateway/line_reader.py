@@ -5,6 +5,7 @@ Which lines are read again, and which reading wins, is decided in `gateway.ocr.r
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 
 from gateway.arrays import Crop, Image, Quad
@@ -18,11 +19,12 @@ from gateway.inference.owners import Answer
 from gateway.metrics import StageTimes
 from gateway.ocr import ctc
 from gateway.ocr.crops import crop_line
-from gateway.ocr.elements import Transcription
+from gateway.ocr.elements import TextLine, Transcription
 from gateway.ocr.geometry import quad_size, turn_quad
 from gateway.ocr.options import RecognitionOptions
 from gateway.ocr.rereading import UPRIGHT, Reading, choose, first_turns, lacks_page_turn, lean, next_turn, page_turn
 from gateway.ocr.wide_lines import Cut, cut_line, plan_cuts, stitch
+from gateway.ocr.words import with_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,15 @@ class LineReader:
             with times.stage("reread"):
                 await page.make_second_readings()
         return page.result()
+
+    async def place_words(
+        self, image: Image, lines: Sequence[TextLine], *, characters: bool, deadline: Deadline, times: StageTimes
+    ) -> tuple[TextLine, ...]:
+        """The lines with their words, and these with their characters if they are wanted."""
+        line_height = self._backend.contract.recognition.line_height
+        place = partial(with_words, line_height=line_height, characters=characters)
+        with times.stage("words"):
+            return await self._pool.run(place, image, lines, deadline=deadline)
 
     async def transcribe(
         self, image: Image, quads: Sequence[Quad], options: RecognitionOptions, *, deadline: Deadline, times: StageTimes

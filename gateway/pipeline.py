@@ -69,6 +69,13 @@ class OcrPipeline:
         """
         with times.stage("decode"):
             decoded = await file.decode(number, deadline=deadline)
+        page = await self._read_decoded(decoded, options, deadline, times)
+        return replace(page, image=decoded.image) if options.keep_image else page
+
+    async def _read_decoded(
+        self, decoded: Decoded, options: PageOptions, deadline: Deadline, times: StageTimes
+    ) -> Page:
+        """The page of a picture."""
         if options.document.text_layer == "only":
             return layer_page(decoded)
         contract = self._backend.contract
@@ -76,11 +83,16 @@ class OcrPipeline:
             found = await self._find(decoded.image, options, deadline, times)
             found = replace(found, regions=uncovered(found.regions, decoded.text_layer))
             read = await self._read_regions(decoded.image, found, options, deadline, times)
+            lines = read.lines
+            if options.level != "line":
+                lines = await self._lines.place_words(
+                    decoded.image, lines, characters=options.level == "char", deadline=deadline, times=times
+                )
         if self._backend.contract != contract:
             raise BackendUnavailable("the models were exchanged for others while the image was read")
         height, width = decoded.image.shape[:2]
         warnings = (*decoded.warnings, *found.warnings, *read.warnings)
-        lines = with_layer(read.lines, decoded.text_layer)
+        lines = with_layer(lines, decoded.text_layer)
         return Page(decoded.picture, width, height, lines, warnings, found.scaled)
 
     async def read_first(self, data: bytes, options: PageOptions, *, deadline: Deadline, times: StageTimes) -> Page:

@@ -119,6 +119,22 @@ async def test_stages_are_timed_in_their_order(models):
     ]
 
 
+async def test_words_are_placed_if_asked_for_and_characters_too(models):
+    (plain,) = (await read(models, picture(FIRST))).lines
+    (word,) = (await read(models, picture(FIRST), level="word")).lines[0].words
+    (other,) = (await read(models, picture(FIRST), level="char")).lines[0].words
+    assert plain.words is None
+    assert (word.text, word.score, word.characters) == ("a", pytest.approx(0.99), ())
+    assert [character.text for character in other.characters] == ["a"]
+    np.testing.assert_array_equal(word.quad, other.quad)
+
+
+async def test_placing_words_is_a_stage(models):
+    times = StageTimes()
+    await read(models, picture(FIRST), times=times, level="word")
+    assert list(times.seconds)[-2:] == ["order", "words"]
+
+
 async def test_what_of_the_data_is_not_in_the_page_is_said_first(models):
     frames = [Image.fromarray(picture(bar)) for bar in (FIRST, SECOND)]
     data = io.BytesIO()

@@ -1,9 +1,10 @@
 """What a page is made of."""
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Literal, TypeAlias
 
-from gateway.arrays import Quad
+from gateway.arrays import Image, Quad
 
 Paper: TypeAlias = Literal["white", "black"]
 """What a transparent picture was put on."""
@@ -78,13 +79,54 @@ class Transcription:
         text: the characters, joined.
         score: mean probability of the characters that the model wrote; 0 for no text.
         characters: the characters with their steps, left to right.
-        steps: the width of the crop in steps: a character's middle stands at (step + 0.5) / steps of it.
+        steps: the width of the crop in steps.
     """
 
     text: str
     score: float
     characters: tuple[Character, ...] = ()
     steps: float = 0.0
+
+
+class Space(StrEnum):
+    """What parts a word from the one before."""
+
+    NONE = "none"
+    READ = "read"
+    INFERRED = "inferred"
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedCharacter:
+    """One character of a word, and where it stands.
+
+    Attributes:
+        text, score: as in `Character`.
+        quad: as high as its line, as wide as its ink.
+    """
+
+    text: str
+    quad: Quad
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """What a reader would mark as one word; in scripts without spaces one character with its punctuation.
+
+    Attributes:
+        text: without spaces.
+        quad: as high as its line, from its first character to its last.
+        score: mean probability of its characters.
+        space_before: what parts it from the word before in its line.
+        characters: if they were asked for, left to right.
+    """
+
+    text: str
+    quad: Quad
+    score: float
+    space_before: Space = Space.NONE
+    characters: tuple[PlacedCharacter, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +138,14 @@ class TextLine:
         transcription: what it says; None when only detection was asked for.
         turned: by how many degrees, clockwise, its crop was turned before it was read: 0, 90, 180 or 270.
         source: whether it was read, or is text that the file itself has.
+        words: left to right; None if they were not asked for.
     """
 
     region: TextRegion
     transcription: Transcription | None = None
     turned: int = 0
     source: Source = "ocr"
+    words: tuple[Word, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +180,7 @@ class Page:
         lines: in reading order.
         warnings: everything that was lost, guessed or limited.
         scaled: size at which lines were looked for, of the image's.
+        image: its pixels, if they were asked for.
     """
 
     picture: Picture
@@ -144,6 +189,7 @@ class Page:
     lines: tuple[TextLine, ...] = ()
     warnings: tuple[PageWarning, ...] = field(default=())
     scaled: float = 1.0
+    image: Image | None = field(default=None, compare=False, repr=False)
 
     @property
     def text(self) -> str:

@@ -102,3 +102,26 @@ def turn_quad(quads: Quads, degrees: int) -> Quads:
     """
     turned: Quads = np.roll(quads, degrees // 90, axis=-2)
     return turned
+
+
+def slice_quad(quad: Quad, fractions: NDArray[np.float64]) -> Quads:
+    """Parts of `quad` along its text: (parts, 4, 2).
+
+    Args:
+        quad: of a line.
+        fractions: where each part begins and ends, of the quad's width: (parts, 2).
+    """
+    top = quad[0] + fractions[..., None] * (quad[1] - quad[0])
+    bottom = quad[3] + fractions[..., None] * (quad[2] - quad[3])
+    parts: Quads = np.stack([top[:, 0], top[:, 1], bottom[:, 1], bottom[:, 0]], axis=1).astype(np.float32)
+    return parts
+
+
+def carry_over(fractions: NDArray[np.float64], source: Quad, target: Quad) -> NDArray[np.float64]:
+    """Fractions of one quad's width as those of another around the same line, none outside it; the same shape back."""
+    start, end = (source[[0, 1]] + source[[3, 2]]) / 2
+    left, right = (target[[0, 1]] + target[[3, 2]]) / 2
+    axis = (right - left).astype(np.float64)
+    points = start + fractions[..., None] * (end - start) - left
+    along: NDArray[np.float64] = (points @ axis) / max(float(axis @ axis), np.finfo(np.float32).tiny)
+    return along.clip(0, 1)

@@ -8,6 +8,9 @@ from typing import Literal, TypeAlias
 
 TextLayer: TypeAlias = Literal["ignore", "prefer", "only"]
 
+Level: TypeAlias = Literal["line", "word", "char"]
+"""How finely places are told."""
+
 
 @dataclass(frozen=True, slots=True)
 class DetectionOptions:
@@ -49,7 +52,7 @@ class RecognitionOptions:
         reread_gain: a second reading must score this much better to win.
         tall_ratio: a crop at least this many times as high as wide is tall.
         space_probability: a space that the model gave at least this probability, between two ASCII letters or
-            digits, is put back.
+            digits, is put back; above 1 none is.
         partial: give the page even if some of its lines can't be read.
     """
 
@@ -87,6 +90,8 @@ class PageOptions:
         detection: how regions are found.
         recognition: how lines are read.
         document: how the page of a PDF is drawn, and what of its text is taken.
+        level: whether words and characters are placed, too.
+        keep_image: whether the page keeps its pixels, for those who draw on them.
     """
 
     detect: bool = True
@@ -94,3 +99,5 @@ class PageOptions:
     detection: DetectionOptions = field(default_factory=DetectionOptions)
     recognition: RecognitionOptions = field(default_factory=RecognitionOptions)
     document: DocumentOptions = field(default_factory=DocumentOptions)
+    level: Level = "line"
+    keep_image: bool = False

@@ -1,8 +1,7 @@
 """Lines wider than the last bucket: cut where nothing is written, read in pieces, and joined again. Never squeezed.
 
 A line is cut into the fewest pieces that fit, near equal, each cut moved to the blankest place within reach: there a
-gap between words beats a gap between letters, and that beats a stroke. A column's ink is the spread of its pixels, so
-dark on light, light on dark, and text above a rule are all alike.
+gap between words beats a gap between letters, and that beats a stroke.
 """
 
 import math
@@ -12,11 +11,11 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gateway.arrays import Crop
 from gateway.ocr.ctc import PIXELS_PER_STEP, mean_score
 from gateway.ocr.elements import Character, Transcription
+from gateway.ocr.ink import Ink, blank_level, column_ink
 
 REACH_LINE_HEIGHTS = 3
 """How far a cut may move from equal parts: far enough that most words end within it."""
@@ -24,9 +23,6 @@ REACH_LINE_HEIGHTS = 3
 WORD_GAP_LINE_HEIGHTS = 1 / 6
 """The least gap between words. On 227 printed lines it misses 3 % of the spaces and takes 3 % of the gaps between
 letters for one; a cut, which looks for the blankest place, nearly always finds a space."""
-
-BLANK_INK = 0.2
-"""Columns with at most this share of the line's usual ink are blank: noise and the edges of letters stay below."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +45,7 @@ def plan_cuts(crop: Crop, *, max_width: int) -> tuple[Cut, ...]:
         return ()
     reach = min(REACH_LINE_HEIGHTS * line_height, max_width // 8)
     pieces = math.ceil(width / (max_width - 2 * reach))
-    ink = _column_ink(crop)
+    ink = column_ink(crop)
     gap = max(1, round(WORD_GAP_LINE_HEIGHTS * line_height))
     return tuple(_blankest(ink, width * piece // pieces, reach, gap) for piece in range(1, pieces))
 
@@ -84,25 +80,15 @@ def stitch(pieces: Sequence[Transcription], cuts: Sequence[Cut]) -> Transcriptio
     )
 
 
-def _column_ink(crop: Crop) -> NDArray[np.float64]:
-    """How much is written in each column (width,): the spread of its pixels, as a standard deviation."""
-    return np.asarray(crop.std(axis=0).mean(axis=1))
-
-
-def _blankest(ink: NDArray[np.float64], target: int, reach: int, gap: int) -> Cut:
+def _blankest(ink: Ink, target: int, reach: int, gap: int) -> Cut:
     """The middle of the `gap` columns with the least ink, as near to `target` as any, within `reach` of it."""
     left = max(0, target - reach - gap // 2)
     window = ink[left : target + reach - gap // 2 + gap]
     means = np.convolve(window, np.full(gap, 1 / gap), mode="valid")
     columns = left + gap // 2 + np.arange(len(means))
     best = int(np.lexsort((np.abs(columns - target), means))[0])
-    blank = window[best : best + gap].max() <= _blank_level(ink)
+    blank = window[best : best + gap].max() <= blank_level(ink)
     return Cut(int(columns[best]), between_words=bool(blank))
-
-
-def _blank_level(ink: NDArray[np.float64]) -> float:
-    lowest, usual = np.percentile(ink, (0, 90))
-    return float(lowest + BLANK_INK * (usual - lowest))
 
 
 def _wants_space(left: str, right: str) -> bool:

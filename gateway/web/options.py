@@ -13,13 +13,16 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator
 
 from gateway.errors import InvalidRequest
-from gateway.ocr.options import DocumentOptions, PageOptions, TextLayer
+from gateway.ocr.options import DocumentOptions, Level, PageOptions, TextLayer
 from gateway.ocr.page_ranges import SYNTAX, PageRanges
 from gateway.web.services import RequestLimits
 
 _PAGE = PageOptions()
 _LONGEST_NAME = 40
 """Longer names are not compared with the known ones: the comparison takes quadratic time."""
+
+_NO_SPACES = 2.0
+"""No probability reaches it."""
 
 
 class RequestOptions(BaseModel):
@@ -43,6 +46,15 @@ class RequestOptions(BaseModel):
         _PAGE.recognition.partial,
         description="If the models fail on some of the lines, give the page even so: those lines without text, "
         "and a warning. If false, the request fails.",
+    )
+    level: Level = Field(
+        _PAGE.level,
+        description="With word or char, lines also have their words, and these their characters, each with quad and "
+        "score.",
+    )
+    infer_spaces: bool = Field(
+        _PAGE.recognition.space_probability <= 1,
+        description="Put back spaces that the model nearly wrote between two letters or digits of ASCII.",
     )
     limit_side: int = Field(
         _PAGE.detection.limit_side,
@@ -109,10 +121,15 @@ class RequestOptions(BaseModel):
             unclip_ratio=self.unclip_ratio,
             crop_unclip_ratio=self.crop_unclip_ratio,
         )
-        recognition = replace(_PAGE.recognition, min_score=self.min_score, reread=self.reread, partial=self.partial)
-        return PageOptions(
-            self.detect, self.recognize, detection, recognition, DocumentOptions(self.dpi, self.text_layer)
+        recognition = replace(
+            _PAGE.recognition,
+            min_score=self.min_score,
+            reread=self.reread,
+            partial=self.partial,
+            space_probability=_PAGE.recognition.space_probability if self.infer_spaces else _NO_SPACES,
         )
+        document = DocumentOptions(self.dpi, self.text_layer)
+        return PageOptions(self.detect, self.recognize, detection, recognition, document, self.level)
 
     def page_ranges(self) -> PageRanges:
         """Which pages to read."""
@@ -159,6 +176,8 @@ def read_options(model: OptionsModel, sources: Iterable[OptionSource]) -> Reques
     options = model.model_validate(given)
     if not (options.detect or options.recognize):
         raise InvalidRequest("detect and recognize can't both be false: nothing would be left to do; leave one out")
+    if not options.recognize and options.level != "line":
+        raise InvalidRequest(f"level={options.level} needs text, which recognize=false leaves out; leave one out")
     return options
 
 

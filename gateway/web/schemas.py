@@ -8,14 +8,41 @@ from pydantic import BaseModel, Field
 from pydantic_core import to_json
 from starlette.responses import Response
 
+from gateway.arrays import Quad
 from gateway.documents import OrderedFile, PageResult, Reading
 from gateway.errors import OcrError
 from gateway.inference.backend import EndpointStatus
-from gateway.ocr.elements import Page, Paper, Source, TextLine
+from gateway.ocr.elements import Page, Paper, PlacedCharacter, Source, Space, TextLine, Word
 from gateway.web.services import ServedModel, ServedModels
 
 Point: TypeAlias = tuple[float, float]
 Corners: TypeAlias = tuple[Point, Point, Point, Point]
+
+
+def _is_none(value: object) -> bool:
+    return value is None
+
+
+class CharacterOut(BaseModel):
+    """One character of a word."""
+
+    text: str = Field(description="Usually one code point.", examples=["I"])
+    quad: Corners = Field(description="As high as its line, as wide as its ink; else as a line's.")
+    score: float = Field(description="Its probability, 0 to 1.", examples=[0.9991])
+
+
+class WordOut(BaseModel):
+    """What stands between spaces; of ideographs, each with its punctuation is one."""
+
+    text: str = Field(description="Without spaces.", examples=["Invoice"])
+    quad: Corners = Field(description="As high as its line, from its first character to its last; else as a line's.")
+    score: float = Field(description="Mean probability of its characters, 0 to 1.", examples=[0.9912])
+    space_before: Space = Field(
+        description="What parts it from the word before: nothing, a space that was read, or one that was put back."
+    )
+    characters: list[CharacterOut] | None = Field(
+        default=None, description="Left to right; only with level=char.", exclude_if=_is_none
+    )
 
 
 class LineOut(BaseModel):
@@ -39,6 +66,11 @@ class LineOut(BaseModel):
         examples=[0],
     )
     source: Source = Field(description="Whether it was read, or is text that the file itself has.")
+    words: list[WordOut] | None = Field(
+        default=None,
+        description="Left to right; only with level=word or char, and if it was read.",
+        exclude_if=_is_none,
+    )
 
 
 class ImageOut(BaseModel):
@@ -327,8 +359,12 @@ def _image(page: Page) -> ImageOut:
 
 def _rounded_quads(lines: Sequence[TextLine]) -> list[Corners]:
     # Rounded as float64 (scores, too): the float32 nearest to 12.3 is written as 12.300000190734863.
-    quads: list[Corners] = np.array([line.region.quad for line in lines], np.float64).round(1).tolist()
-    return quads
+    return _corners([line.region.quad for line in lines])
+
+
+def _corners(quads: Sequence[Quad]) -> list[Corners]:
+    corners: list[Corners] = np.array(quads, np.float64).round(1).tolist()
+    return corners
 
 
 def _line(line: TextLine, quad: Corners) -> LineOut:
@@ -340,7 +376,30 @@ def _line(line: TextLine, quad: Corners) -> LineOut:
         detection_score=_rounded(line.region.score),
         turned=line.turned,
         source=line.source,
+        words=None if line.words is None else _words(line.words),
     )
+
+
+def _words(words: Sequence[Word]) -> list[WordOut]:
+    return [_word(word, quad) for word, quad in zip(words, _corners([word.quad for word in words]), strict=True)]
+
+
+def _word(word: Word, quad: Corners) -> WordOut:
+    return WordOut(
+        text=word.text,
+        quad=quad,
+        score=_rounded(word.score),
+        space_before=word.space_before,
+        characters=_characters(word.characters) if word.characters else None,
+    )
+
+
+def _characters(characters: Sequence[PlacedCharacter]) -> list[CharacterOut]:
+    quads = _corners([character.quad for character in characters])
+    return [
+        CharacterOut(text=character.text, quad=quad, score=_rounded(character.score))
+        for character, quad in zip(characters, quads, strict=True)
+    ]
 
 
 def _rounded(score: float) -> float:

@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.ocr.geometry import grow_rectangle, order_corners, quad_size, rectangle_quads, turn_quad, whole_quad
+from gateway.ocr.geometry import (
+    carry_over,
+    grow_rectangle,
+    order_corners,
+    quad_size,
+    rectangle_quads,
+    slice_quad,
+    turn_quad,
+    whole_quad,
+)
 
 SIDES = st.floats(3, 3000, width=32)
 DEGREES = st.floats(-180, 180, width=32)
@@ -147,3 +156,21 @@ class TestTurnQuad:
     def test_turns_add_up(self, first, second):
         line = rectangle(300, 30, 12)
         assert (turn_quad(turn_quad(line, first), second) == turn_quad(line, first + second)).all()
+
+
+def test_parts_of_a_quad_lie_along_its_text():
+    upside_down = quad((100, 40), (0, 40), (0, 0), (100, 0))
+    (part,) = slice_quad(upside_down, np.array([[0.1, 0.3]]))
+    assert part.tolist() == [[90, 40], [70, 40], [70, 0], [90, 0]]
+
+
+def test_no_parts_of_a_quad_are_no_quads():
+    assert slice_quad(rectangle(100, 20), np.zeros((0, 2))).shape == (0, 4, 2)
+
+
+@given(DEGREES)
+def test_fractions_carried_over_to_a_shorter_quad_mean_the_same_place_and_none_outside_it(degrees):
+    outer, inner = rectangle(200, 40, degrees), rectangle(160, 20, degrees)
+    carried = carry_over(np.array([[0.0, 0.1], [0.5, 1.0]]), outer, inner)
+    np.testing.assert_allclose(carried, [[0, 0], [0.5, 1]], atol=1e-4)
+    np.testing.assert_allclose(carry_over(np.array([[0.2]]), outer, inner), [[0.125]], atol=1e-4)

@@ -45,6 +45,8 @@ def test_every_option_reaches_the_pipeline():
                 reread=False,
                 min_score=0.1,
                 partial=True,
+                level="char",
+                infer_spaces=False,
                 limit_side=960,
                 min_side=64,
                 binarize_threshold=0.2,
@@ -65,7 +67,14 @@ def test_every_option_reaches_the_pipeline():
             unclip_ratio=1.1,
             crop_unclip_ratio=2.0,
         ),
-        recognition=RecognitionOptions(min_score=0.1, reread=False, partial=True),
+        recognition=RecognitionOptions(min_score=0.1, reread=False, partial=True, space_probability=2),
+        level="char",
+    )
+
+
+def test_words_need_text():
+    assert refusal(query(level="word", recognize="false")) == (
+        "level=word needs text, which recognize=false leaves out; leave one out"
     )
 
 

@@ -1,11 +1,12 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from web_fakes import LINE, MODELS, PAGE, PICTURE, QUAD
 
 from gateway.documents import PageResult
-from gateway.ocr.elements import Page, TextLine, TextRegion, Transcription
+from gateway.ocr.elements import Page, PlacedCharacter, Space, TextLine, TextRegion, Transcription, Word
 from gateway.web.schemas import OcrOut, json_response, ocr_out
 
 
@@ -54,3 +55,22 @@ def test_a_line_that_says_nothing_has_an_empty_text():
 def test_a_pages_text_is_its_lines_text():
     answer = answer_of(Page(PICTURE, 10, 10, (LINE, LINE)))
     assert answer.pages[0].text == "hello, wörld\nhello, wörld"
+
+
+def sent(line):
+    return json.loads(json_response(answer_of(Page(PICTURE, 10, 10, (line,)))).body)["pages"][0]["lines"][0]
+
+
+def test_words_are_sent_only_if_they_were_asked_for():
+    assert "words" not in sent(LINE)
+    assert sent(replace(LINE, words=()))["words"] == []
+
+
+def test_words_are_sent_with_their_characters_if_they_have_them():
+    character = PlacedCharacter("h", QUAD, 0.98766)
+    word = Word("h", QUAD, 0.98766, Space.INFERRED)
+    corners = [[10.0, 20.0], [110.3, 20.0], [110.0, 44.0], [10.0, 44.0]]
+    plain = {"text": "h", "quad": corners, "score": 0.9877, "space_before": "inferred"}
+    line = replace(LINE, words=(word, replace(word, characters=(character,))))
+    placed = {**plain, "characters": [{"text": "h", "quad": corners, "score": 0.9877}]}
+    assert sent(line)["words"] == [plain, placed]
