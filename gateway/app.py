@@ -173,6 +173,7 @@ def create_app(
         models=lambda: ServedModels.of(backend.contract),
         limits=request_limits,
         draining=draining,
+        pool=pool,
         endpoints=lambda: backend.endpoints,
     )
     door = Door(WORK, request_limits, settings.max_pixels, lambda: canary.outage, backend.wait_for_return)

@@ -6,6 +6,8 @@ from typing import Any
 from fastapi import FastAPI
 from pydantic import Field, TypeAdapter, create_model
 
+from gateway.formats.table import FORMATS
+from gateway.web.negotiation import STREAM
 from gateway.web.options import OptionsModel
 from gateway.web.problems import MEDIA_TYPE, PROBLEMS, Problem, is_retryable, type_of
 from gateway.web.schemas import StreamLine
@@ -14,7 +16,6 @@ from gateway.web.tickets import Priority
 Schema = dict[str, Any]
 """A piece of the document; as free as JSON."""
 
-STREAM = "application/x-ndjson"
 _PROBLEM_REF = {"$ref": "#/components/schemas/Problem"}
 _BINARY = {"type": "string", "format": "binary"}
 _RETRY_AFTER = {"Retry-After": {"description": "Seconds to wait before trying again.", "schema": {"type": "integer"}}}
@@ -63,6 +64,7 @@ def ocr_success() -> dict[int | str, Schema]:
             **success_headers(timing=True)[200],
             "content": {
                 STREAM: {"schema": reference, "description": "A line for each page, as soon as it is read."},
+                **{one.media_type: {"schema": _BINARY, "description": one.description} for one in FORMATS.values()},
             },
         }
     }

@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator
 
 from gateway.errors import InvalidRequest
+from gateway.formats.table import FORMATS, FormatName
 from gateway.ocr.options import DocumentOptions, Level, PageOptions, TextLayer
 from gateway.ocr.page_ranges import SYNTAX, PageRanges
 from gateway.web.services import RequestLimits
@@ -55,6 +56,10 @@ class RequestOptions(BaseModel):
     infer_spaces: bool = Field(
         _PAGE.recognition.space_probability <= 1,
         description="Put back spaces that the model nearly wrote between two letters or digits of ASCII.",
+    )
+    format: FormatName = Field(
+        "json",
+        description="Form of the answer. Without it, the header Accept decides; the table of formats has its types.",
     )
     limit_side: int = Field(
         _PAGE.detection.limit_side,
@@ -129,7 +134,31 @@ class RequestOptions(BaseModel):
             space_probability=_PAGE.recognition.space_probability if self.infer_spaces else _NO_SPACES,
         )
         document = DocumentOptions(self.dpi, self.text_layer)
-        return PageOptions(self.detect, self.recognize, detection, recognition, document, self.level)
+        chosen = FORMATS.get(self.format)
+        level = "word" if chosen and chosen.words and self.level == "line" else self.level
+        keep_image = chosen is not None and chosen.image
+        return PageOptions(self.detect, self.recognize, detection, recognition, document, level, keep_image)
+
+    def check_together(self) -> None:
+        """Raise InvalidRequest if what is asked for does not go together."""
+        if self.recognize:
+            return
+        if not self.detect:
+            raise InvalidRequest("detect and recognize can't both be false: nothing would be left to do; leave one out")
+        if self.level != "line":
+            raise InvalidRequest(f"level={self.level} needs text, which recognize=false leaves out; leave one out")
+        if self.format in FORMATS and self.format != "png":
+            raise InvalidRequest(f"format={self.format} needs text, which recognize=false leaves out; leave one out")
+
+    def answered_as(self, name: FormatName) -> Self:
+        """The same choices for an answer of this format.
+
+        Raises:
+            InvalidRequest: it does not go with another one.
+        """
+        options = self.model_copy(update={"format": name})
+        options.check_together()
+        return options
 
     def page_ranges(self) -> PageRanges:
         """Which pages to read."""
@@ -174,10 +203,7 @@ def read_options(model: OptionsModel, sources: Iterable[OptionSource]) -> Reques
     for source in sources:
         given |= _checked(model, source)
     options = model.model_validate(given)
-    if not (options.detect or options.recognize):
-        raise InvalidRequest("detect and recognize can't both be false: nothing would be left to do; leave one out")
-    if not options.recognize and options.level != "line":
-        raise InvalidRequest(f"level={options.level} needs text, which recognize=false leaves out; leave one out")
+    options.check_together()
     return options
 
 

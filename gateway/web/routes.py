@@ -1,14 +1,17 @@
 """The routes of the API. Bodies and options are read by hand (`payload`), so that every fault in them is a problem."""
 
 from contextlib import aclosing
+from dataclasses import replace
 
 from asgi_correlation_id import correlation_id
 from fastapi import APIRouter, Request, Response
 
 from gateway.documents import Order
 from gateway.errors import OcrError
+from gateway.formats.table import FORMATS
 from gateway.web.disconnect import while_connected
 from gateway.web.health import add_health_routes
+from gateway.web.negotiation import in_accepted_format
 from gateway.web.openapi import ocr_operation, ocr_success, problem_responses, success_headers
 from gateway.web.options import OptionsModel, options_for
 from gateway.web.payload import read_payload
@@ -17,7 +20,8 @@ from gateway.web.reading import note, opened_and_settled, order_of
 from gateway.web.record import record_of
 from gateway.web.schemas import ModelsOut, OcrOut, json_response, models_out, ocr_out
 from gateway.web.services import Services
-from gateway.web.streaming import LinesResponse, wants_lines
+from gateway.web.streaming import LinesResponse
+from gateway.web.writing import write_pages
 
 WORK = frozenset({"/v1/ocr"})
 """Where images are read: what admission guards."""
@@ -53,9 +57,13 @@ def _add_ocr_route(router: APIRouter, services: Services) -> None:
 
 async def _read(request: Request, model: OptionsModel, services: Services) -> Response:
     payload = await read_payload(request, model, services.limits)
-    order = order_of(payload, services)
-    if wants_lines(request.headers):
+    options = in_accepted_format(payload.options, request.headers)
+    order = order_of(replace(payload, options=options), services)
+    if options.format == "ndjson":
         return LinesResponse(request, order, services)
+    if options.format in FORMATS:
+        written = write_pages(request, order, FORMATS[options.format], options.dpi, services)
+        return await while_connected(written, request.receive)
     answer = await while_connected(_read_all(request, order, services), request.receive)
     return json_response(answer, {"Server-Timing": record_of(request.scope).times.server_timing()})
 

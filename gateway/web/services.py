@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from gateway.concurrency import CpuPool
 from gateway.documents import PageReader
 from gateway.inference.backend import EndpointStatus
 from gateway.inference.contract import Contract
@@ -86,6 +87,7 @@ class Services:
         models: describes what is served; called for every answer, because models may be exchanged.
         limits: of one request.
         draining: whether the service is about to stop.
+        pool: threads that write answers.
         endpoints: what each inference server is doing.
     """
 
@@ -94,4 +96,5 @@ class Services:
     models: Callable[[], ServedModels]
     limits: RequestLimits
     draining: Callable[[], bool]
+    pool: CpuPool
     endpoints: Callable[[], Sequence[EndpointStatus]] = tuple

@@ -6,7 +6,6 @@ from contextlib import aclosing
 
 from asgi_correlation_id import correlation_id
 from pydantic_core import to_json
-from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -15,7 +14,7 @@ from gateway.deadline import Deadline
 from gateway.documents import Order, PageResult, Reading
 from gateway.errors import OcrError
 from gateway.web.disconnect import CLIENT_CLOSED, ClientClosed, while_connected
-from gateway.web.openapi import STREAM
+from gateway.web.negotiation import STREAM
 from gateway.web.reading import note, opened_and_settled
 from gateway.web.record import record_of
 from gateway.web.schemas import EndOut, StreamLine, file_warnings, result_out, start_out
@@ -26,12 +25,6 @@ _FIELDS = {"X-Accel-Buffering": "no", "Cache-Control": "no-store"}
 
 GRACE_S = 1.0
 """How long after the deadline the client may take to fetch what is left."""
-
-
-def wants_lines(headers: Headers) -> bool:
-    """Whether the client asks for lines."""
-    accepted = (one.partition(";")[0].strip().lower() for one in headers.get("accept", "").split(","))
-    return STREAM in accepted
 
 
 class LinesResponse(Response):

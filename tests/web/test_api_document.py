@@ -4,10 +4,12 @@ import ast
 import json
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from web_fakes import app_with, post
 
+from gateway.formats.table import FORMATS, FormatName
 from gateway.settings import Settings
 from gateway.web.options import accepts, options_for
 from gateway.web.problems import PROBLEMS, Problem
@@ -51,6 +53,13 @@ def test_every_option_is_described_with_its_range_and_default_in_the_same_words(
         [name, accepts(schema), written(schema["default"]), schema["description"]]
         for name, schema in properties.items()
     ]
+
+
+def test_every_format_is_described_with_its_type():
+    table = {row[0]: row[1:] for row in table_below("### Other formats")}
+    own = {name: [one.media_type, one.description] for name, one in FORMATS.items()}
+    assert {name: table[name] for name in own} == own
+    assert list(table) == list(get_args(FormatName)) == ["json", "ndjson", *FORMATS]
 
 
 def test_every_problem_is_described_as_in_the_table():

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import httpx
 import numpy as np
 
+from gateway.concurrency import CpuPool
 from gateway.errors import BackendUnavailable
 from gateway.ocr.decoding.picture import FileInfo
 from gateway.ocr.elements import Page, PageWarning, Picture, TextLine, TextRegion, Transcription
@@ -22,7 +23,10 @@ MODELS = ServedModels(
 QUAD = np.array([[10.04, 20.0], [110.26, 20.0], [110.0, 44.0], [10.0, 44.0]], np.float32)
 LINE = TextLine(TextRegion(QUAD, QUAD, 0.912345), Transcription("hello, wörld", 0.987654), turned=180)
 PICTURE = Picture("JPEG", "RGB", 100, 200, turned=True)
-PAGE = Page(PICTURE, 200, 100, (LINE,), (PageWarning("line_split", "1 line was read in pieces"),), scaled=0.512345)
+IMAGE = np.full((100, 200, 3), 240, np.uint8)
+PAGE = Page(
+    PICTURE, 200, 100, (LINE,), (PageWarning("line_split", "1 line was read in pieces"),), scaled=0.512345, image=IMAGE
+)
 
 
 @dataclass
@@ -116,6 +120,7 @@ def services_with(pipeline=None, *, canary=None, models=lambda: MODELS, draining
         models=models,
         limits=limits,
         draining=lambda: draining,
+        pool=CpuPool(1),
         endpoints=endpoints,
     )
 
