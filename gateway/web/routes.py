@@ -9,6 +9,7 @@ from fastapi import APIRouter, Request, Response
 from gateway.documents import Order
 from gateway.errors import OcrError
 from gateway.formats.table import FORMATS
+from gateway.web.capabilities import add_capabilities_route
 from gateway.web.disconnect import while_connected
 from gateway.web.health import add_health_routes
 from gateway.web.negotiation import in_accepted_format
@@ -32,15 +33,15 @@ _OCR_CODES = tuple(code for code in PROBLEMS if code not in ("not_found", "metho
 def create_router(services: Services) -> APIRouter:
     """Every route that needs the services."""
     router = APIRouter()
-    _add_ocr_route(router, services)
+    options = options_for(services.limits)
+    _add_ocr_route(router, services, options)
     _add_models_route(router, services)
+    add_capabilities_route(router, services, options)
     add_health_routes(router, services)
     return router
 
 
-def _add_ocr_route(router: APIRouter, services: Services) -> None:
-    options = options_for(services.limits)
-
+def _add_ocr_route(router: APIRouter, services: Services, options: OptionsModel) -> None:
     @router.post(
         "/v1/ocr",
         summary="Read images",

@@ -1,0 +1,55 @@
+import pytest
+from web_fakes import LIMITS, app_with, client_of, no_models, post
+
+from gateway import __version__
+from gateway.formats.table import FORMATS
+from gateway.ocr.decoding.formats import FileType
+from gateway.web.capabilities import CapabilitiesOut
+from gateway.web.options import options_for
+
+
+async def get(**choices):
+    async with client_of(app_with(**choices)) as client:
+        return await client.get("/v1/capabilities")
+
+
+async def test_the_answer_fits_its_schema_and_names_the_service_and_its_models():
+    answer = await get()
+    assert answer.status_code == 200
+    CapabilitiesOut.model_validate_json(answer.content, strict=True)
+    assert (answer.json()["version"], answer.json()["model_set"]) == (__version__, "ppocrv6-small")
+
+
+async def test_limits_are_those_of_the_service():
+    assert (await get()).json()["limits"] == {
+        "max_body_bytes": LIMITS.max_body_bytes,
+        "max_files": LIMITS.max_files,
+        "max_pages": LIMITS.max_pages,
+        "timeout_s": LIMITS.timeout_s,
+        "max_timeout_s": LIMITS.max_timeout_s,
+    }
+
+
+async def test_options_are_all_there_with_default_and_description():
+    options = (await get()).json()["options"]
+    assert list(options) == list(options_for(LIMITS).model_fields)
+    assert all({"default", "description", "type"} <= schema.keys() for schema in options.values())
+    assert options["level"]["enum"] == ["line", "word", "char"]
+
+
+async def test_files_and_formats_are_all_there():
+    answer = (await get()).json()
+    assert answer["inputs"] == sorted(FileType)
+    assert [one["name"] for one in answer["formats"]] == ["json", "ndjson", *FORMATS]
+    assert [one["name"] for one in answer["formats"] if one["single"]] == ["page", "png"]
+
+
+@pytest.mark.parametrize("number", range(2 + len(FORMATS)))
+async def test_every_format_is_answered_with_its_media_type(number):
+    form = (await get()).json()["formats"][number]
+    answer = await post(content=b"x", params={"format": form["name"]})
+    assert answer.headers["content-type"] == form["media_type"]
+
+
+async def test_before_the_models_are_read_it_is_a_503():
+    assert (await get(models=no_models)).status_code == 503
