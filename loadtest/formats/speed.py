@@ -1,6 +1,6 @@
 """What decoding takes, on a thread and in a process; `python -m loadtest.formats.speed`.
 
-It backs docs/decisions/0015-decoder-processes.md: what a process costs beside the decoding itself. The ways take turns,
+It backs docs/decisions/0019-decoder-processes.md: what a process costs beside the decoding itself. The ways take turns,
 so that the machine is in the same mood for all of them, and the best of many times counts.
 """
 

@@ -1,1 +1,1 @@
-"""From the bytes of a file to upright BGR pixels; `files` is the entry (docs/decisions/0014-decoders.md)."""
+"""From the bytes of a file to upright BGR pixels; `files` is the entry (docs/decisions/0018-decoders.md)."""

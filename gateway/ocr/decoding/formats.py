@@ -31,7 +31,7 @@ DOCUMENTS = frozenset({FileType.TIFF, FileType.PDF})
 """Types with pages, which are all read; of the others' frames only the first is."""
 
 ISOLATED = frozenset(FileType) - {FileType.JPEG, FileType.PNG, FileType.WEBP}
-"""Types that are decoded in a process of their own: see docs/decisions/0015-decoder-processes.md."""
+"""Types that are decoded in a process of their own: see docs/decisions/0019-decoder-processes.md."""
 
 
 def identify(data: bytes) -> FileType:
