@@ -97,8 +97,8 @@ class PageResult:
     outcome: Page | OcrError
 
 
-class Reading:
-    """An order whose files are open."""
+class Delivery:
+    """An order under way: its files are open, and its pages come one after the other."""
 
     def __init__(self, reader: PageReader, order: Order, files: Sequence[OrderedFile], times: StageTimes) -> None:
         self._reader = reader
@@ -156,7 +156,7 @@ class Reading:
 
 
 @asynccontextmanager
-async def opened(reader: PageReader, order: Order, times: StageTimes) -> AsyncIterator[Reading]:
+async def opened(reader: PageReader, order: Order, times: StageTimes) -> AsyncIterator[Delivery]:
     """The order, its files open. One that can't be opened is an error in its place.
 
     Raises:
@@ -169,7 +169,7 @@ async def opened(reader: PageReader, order: Order, times: StageTimes) -> AsyncIt
         for number, data in enumerate(order.files, start=1):
             files.append(await _open(reader, order, number, data, times))
         _check(files, order)
-        yield Reading(reader, order, files, times)
+        yield Delivery(reader, order, files, times)
     finally:
         for file in files:
             file.close()

@@ -67,16 +67,16 @@ def order(*files, pages="1-", max_pages=100):
     [([b"a"], "1-", 1), ([b"abc"], "1-", 5), ([b"abc"], "1-2", 3), ([b"abc", b"abcde", BROKEN], "1-", 9)],
 )
 async def test_it_holds_the_pixels_of_its_two_largest_pages(files, pages, pixels):
-    async with opened(Reader(), order(*files, pages=pages), StageTimes()) as reading:
-        assert reading.pixels == pixels
+    async with opened(Reader(), order(*files, pages=pages), StageTimes()) as delivery:
+        assert delivery.pixels == pixels
 
 
 async def test_two_pages_are_worked_on_at_a_time_and_come_in_their_order():
     reader = Reader()
     reader.go_on.set()
-    async with opened(reader, order(b"abcd", BROKEN, b"ab"), StageTimes()) as reading:
-        assert reading.total == 7
-        async with aclosing(reading.results()) as results:
+    async with opened(reader, order(b"abcd", BROKEN, b"ab"), StageTimes()) as delivery:
+        assert delivery.total == 7
+        async with aclosing(delivery.results()) as results:
             places = [(result.file, result.number) async for result in results]
     assert places == [(1, 1), (1, 2), (1, 3), (1, 4), (2, None), (3, 1), (3, 2)]
     assert reader.most == PAGES_AT_ONCE == 2
@@ -84,8 +84,8 @@ async def test_two_pages_are_worked_on_at_a_time_and_come_in_their_order():
 
 async def test_whoever_stops_in_the_middle_ends_the_work_ahead():
     reader = Reader()
-    async with opened(reader, order(b"abcd"), StageTimes()) as reading:
-        async with aclosing(reading.results()) as results:
+    async with opened(reader, order(b"abcd"), StageTimes()) as delivery:
+        async with aclosing(delivery.results()) as results:
             first = asyncio.ensure_future(anext(results))
             while len(reader.under_way) < 2:  # noqa: ASYNC110 - tasks that have just been made
                 await asyncio.sleep(0)

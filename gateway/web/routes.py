@@ -15,9 +15,9 @@ from gateway.web.health import add_health_routes
 from gateway.web.negotiation import in_accepted_format
 from gateway.web.openapi import ocr_operation, ocr_success, problem_responses, success_headers
 from gateway.web.options import OptionsModel, options_for
+from gateway.web.orders import note, opened_and_settled, order_of
 from gateway.web.payload import read_payload
 from gateway.web.problems import PROBLEMS
-from gateway.web.reading import note, opened_and_settled, order_of
 from gateway.web.record import record_of
 from gateway.web.schemas import ModelsOut, OcrOut, json_response, models_out, ocr_out
 from gateway.web.services import Services
@@ -71,14 +71,14 @@ async def _read(request: Request, model: OptionsModel, services: Services) -> Re
 
 async def _read_all(request: Request, order: Order, services: Services) -> OcrOut:
     """Read all pages. What kept the first from being read is the answer's error if none could be."""
-    async with opened_and_settled(request, order, services) as reading, aclosing(reading.results()) as pages:
+    async with opened_and_settled(request, order, services) as delivery, aclosing(delivery.results()) as pages:
         results = [result async for result in pages]
     errors = [result.outcome for result in results if isinstance(result.outcome, OcrError)]
     if len(errors) == len(results):
         raise errors[0]
     for result in results:
         note(record_of(request.scope), result)
-    return ocr_out(reading.files, results, services.models(), request_id=correlation_id.get() or "")
+    return ocr_out(delivery.files, results, services.models(), request_id=correlation_id.get() or "")
 
 
 def _add_models_route(router: APIRouter, services: Services) -> None:

@@ -9,7 +9,7 @@ from pydantic_core import to_json
 from starlette.responses import Response
 
 from gateway.arrays import Quad
-from gateway.documents import OrderedFile, PageResult, Reading
+from gateway.documents import Delivery, OrderedFile, PageResult
 from gateway.errors import OcrError
 from gateway.inference.backend import EndpointStatus
 from gateway.ocr.elements import Page, Paper, PlacedCharacter, Source, Space, TextLine, Word
@@ -270,14 +270,14 @@ def ocr_out(
     )
 
 
-def start_out(reading: Reading, served: ServedModels, *, request_id: str) -> StartOut:
+def start_out(delivery: Delivery, served: ServedModels, *, request_id: str) -> StartOut:
     """The first line of a stream."""
     return StartOut(
         request_id=request_id,
         model_set=served.model_set,
         models=_models(served.models),
-        files=[_file(file) for file in reading.files],
-        total=reading.total,
+        files=[_file(file) for file in delivery.files],
+        total=delivery.total,
     )
 
 

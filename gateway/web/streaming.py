@@ -11,11 +11,11 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from gateway.deadline import Deadline
-from gateway.documents import Order, PageResult, Reading
+from gateway.documents import Delivery, Order, PageResult
 from gateway.errors import OcrError
 from gateway.web.disconnect import CLIENT_CLOSED, ClientClosed, while_connected
 from gateway.web.negotiation import STREAM
-from gateway.web.reading import note, opened_and_settled
+from gateway.web.orders import note, opened_and_settled
 from gateway.web.record import record_of
 from gateway.web.schemas import EndOut, StreamLine, file_warnings, result_out, start_out
 from gateway.web.services import Services
@@ -54,26 +54,26 @@ class LinesResponse(Response):
 
     async def _answer(self, send: Send) -> None:
         async with (
-            opened_and_settled(self._request, self._order, self._services) as reading,
-            aclosing(self._lines(reading)) as lines,
+            opened_and_settled(self._request, self._order, self._services) as delivery,
+            aclosing(self._lines(delivery)) as lines,
         ):
             async for line in lines:
                 await self._send(line, send, self._order.deadline)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _lines(self, reading: Reading) -> AsyncGenerator[StreamLine, None]:
+    async def _lines(self, delivery: Delivery) -> AsyncGenerator[StreamLine, None]:
         """The lines; a request for a single page fails as a whole if that fails."""
-        async with aclosing(reading.results()) as results:
-            first = await anext(results) if reading.total == 1 else None
+        async with aclosing(delivery.results()) as results:
+            first = await anext(results) if delivery.total == 1 else None
             if first and isinstance(first.outcome, OcrError):
                 raise first.outcome
-            yield start_out(reading, self._services.models(), request_id=correlation_id.get() or "")
+            yield start_out(delivery, self._services.models(), request_id=correlation_id.get() or "")
             done = errors = 0
             async for result in _with_first(first, results):
                 done, errors = done + 1, errors + isinstance(result.outcome, OcrError)
                 note(record_of(self._request.scope), result)
-                yield result_out(result, done=done, total=reading.total)
-        yield EndOut(pages=done - errors, errors=errors, warnings=file_warnings(reading.files))
+                yield result_out(result, done=done, total=delivery.total)
+        yield EndOut(pages=done - errors, errors=errors, warnings=file_warnings(delivery.files))
 
     async def _send(self, line: StreamLine, send: Send, deadline: Deadline) -> None:
         async with asyncio.timeout(deadline.remaining() + GRACE_S):

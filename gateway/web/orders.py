@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 from starlette.requests import Request
 
-from gateway.documents import Order, PageResult, Reading, opened
+from gateway.documents import Delivery, Order, PageResult, opened
 from gateway.errors import OcrError
 from gateway.metrics import count_failed_page, count_page
 from gateway.web.payload import Payload
@@ -23,18 +23,18 @@ def order_of(payload: Payload, services: Services) -> Order:
 
 
 @asynccontextmanager
-async def opened_and_settled(request: Request, order: Order, services: Services) -> AsyncIterator[Reading]:
+async def opened_and_settled(request: Request, order: Order, services: Services) -> AsyncIterator[Delivery]:
     """The order, opened, once there is room for the pixels that it holds at once.
 
     Raises:
         OcrError: nothing of it can be read, or there was no room in time.
     """
     times = record_of(request.scope).times
-    async with opened(services.pipeline, order, times) as reading:
+    async with opened(services.pipeline, order, times) as delivery:
         if permit := permit_of(request.scope):
             with times.stage("admission"):
-                await permit.settle(reading.pixels)
-        yield reading
+                await permit.settle(delivery.pixels)
+        yield delivery
 
 
 def note(record: RequestRecord, result: PageResult) -> None:
