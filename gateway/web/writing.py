@@ -15,7 +15,7 @@ from gateway.documents import Order, OrderedFile, PageResult
 from gateway.errors import InvalidRequest, OcrError
 from gateway.formats.format import About, Format
 from gateway.ocr.elements import Page
-from gateway.web.reading import note, opened_and_settled
+from gateway.web.orders import note, opened_and_settled
 from gateway.web.record import record_of
 from gateway.web.services import Services
 
@@ -30,9 +30,9 @@ async def write_pages(request: Request, order: Order, chosen: Format, dpi: int, 
         OcrError: a page could not be read.
     """
     record = record_of(request.scope)
-    async with opened_and_settled(request, order, services) as reading, aclosing(reading.results()) as results:
-        if chosen.single and reading.total > 1:
-            raise InvalidRequest(f"this format holds one page, and there are {reading.total}; choose one with pages")
+    async with opened_and_settled(request, order, services) as delivery, aclosing(delivery.results()) as results:
+        if chosen.single and delivery.total > 1:
+            raise InvalidRequest(f"this format holds one page, and there are {delivery.total}; choose one with pages")
         about = About(f"ocr-gateway {__version__}", services.models().model_set, datetime.now(UTC), dpi)
         writer = chosen.begin(about)
         number = 0
@@ -44,7 +44,7 @@ async def write_pages(request: Request, order: Order, chosen: Format, dpi: int, 
             note(record, result)
         with record.times.stage("write"):
             written = await services.pool.run(writer.finish, deadline=order.deadline)
-    headers = {"Server-Timing": record.times.server_timing(), **_warnings(reading.files, record.warnings)}
+    headers = {"Server-Timing": record.times.server_timing(), **_warnings(delivery.files, record.warnings)}
     return Response(written, media_type=chosen.media_type, headers=headers)
 
 
