@@ -1,17 +1,22 @@
 """The command line: `ocr-gateway`, or `python -m gateway`.
 
 * `ocr-gateway serve`: Triton and the gateway together, everything set up on the way;
-* `ocr-gateway run`: the gateway alone, from OCR_* settings: what a deployment starts.
+* `ocr-gateway run`: the gateway alone, from OCR_* settings: what a deployment starts;
+* `ocr-gateway read`: what files say, from a gateway that runs, or from one started for the purpose.
 """
 
 import argparse
 import gc
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from gateway.errors import OcrError
+
+FORMAT_NAMES = ("text", "json", "ndjson", "markdown", "tsv", "hocr", "alto", "page", "pdf", "png")
+"""As in `gateway.formats.table`, which would import OpenCV to print the usage."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,7 +46,32 @@ def parser() -> argparse.ArgumentParser:
 
     run = commands.add_parser("run", help="run the gateway alone, from OCR_* settings (docs/configuration.md)")
     run.set_defaults(command=run_gateway)
+    add_read(commands)
     return top
+
+
+def add_read(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The command `read` and its options."""
+    read = commands.add_parser(
+        "read",
+        help="print what files say, in any format",
+        epilog="Exit code: 0 all files were read, 1 some were not, 2 no gateway could be asked.",
+    )
+    read.add_argument("files", nargs="+", metavar="FILE", help="images and PDFs; - is the standard input")
+    where = read.add_mutually_exclusive_group()
+    where.add_argument("--url", default="http://127.0.0.1:8080", help="of a gateway (default: %(default)s)")
+    where.add_argument("--embedded", action="store_true", help="start a gateway for these files, without Triton")
+    read.add_argument("--format", default="text", choices=FORMAT_NAMES, help="(default: %(default)s)")
+    read.add_argument(
+        "-o", "--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the API (docs/api.md)"
+    )
+    read.add_argument("--out", type=Path, metavar="FOLDER", help="write a file for each, instead of printing")
+    read.add_argument("--jobs", type=int, default=2, metavar="N", help="files at once (default: %(default)s)")
+    read.add_argument("--timeout", type=float, default=60.0, metavar="S", help="seconds for a file (default: 60)")
+    read.add_argument("--quiet", action="store_true", help="show no progress; what fails is said even so")
+    read.add_argument("--model-set", default="ppocrv6-small", help="for --embedded (default: %(default)s)")
+    read.add_argument("--home", type=Path, default=Path(".local"), help="for --embedded: folder of the models")
+    read.set_defaults(command=run_read)
 
 
 def run_serve(options: argparse.Namespace) -> int:
@@ -70,6 +100,28 @@ def run_gateway(_: argparse.Namespace) -> int:
     gc.freeze()
     gc.enable()
     return run(Settings.read())
+
+
+def run_read(options: argparse.Namespace) -> int:
+    """`read`; the API key comes from GATEWAY_API_KEY, because others see a command's arguments."""
+    from gateway.read_command import ReadOptions, read_files  # noqa: PLC0415 - as above
+
+    return read_files(
+        ReadOptions(
+            files=tuple(options.files),
+            url=None if options.embedded else options.url,
+            form=options.format,
+            options=tuple(options.option),
+            out=options.out,
+            jobs=options.jobs,
+            timeout_s=options.timeout,
+            quiet=options.quiet,
+            api_key=os.environ.get("GATEWAY_API_KEY", ""),
+            model_set=options.model_set,
+            home=options.home,
+        ),
+        say,
+    )
 
 
 def say(line: str) -> None:
