@@ -3,9 +3,9 @@
 Each word is set in glyphs as wide as the word divided by their number and as high as its line, along its quad, so that
 it is found and marked where it is seen, whichever way it runs.
 
-A line that stands on its head is set in one piece for each font: PDFium takes every new start to the left for a step
-back, and would turn its words round. It does so even now where such a line needs two fonts, in a document of more than
-255 different characters.
+A line that is not level, or on its head, is set in one piece for each font: PDFium takes every new start to the left
+for a step back, and would turn its words round, and every one further down for a new line. It does so even now where
+such a line needs two fonts, in a document of more than 255 different characters.
 """
 
 from collections.abc import Iterator, Sequence
@@ -108,11 +108,11 @@ class PdfWriter:
         yield b"BT"
         for line in read_lines(page):
             stretches = _stretches(words_of(line))
-            if _runs_left(line.region.quad):
-                yield from self._set_as_one(stretches, scale, page.height)
-            else:
+            if _runs_right(line.region.quad):
                 for stretch in stretches:
                     yield from self._set(stretch, scale, page.height)
+            else:
+                yield from self._set_as_one(stretches, scale, page.height)
         yield b"ET"
 
     def _set(self, stretch: Stretch, scale: float, page_height: int) -> Iterator[bytes]:
@@ -145,18 +145,28 @@ class PdfWriter:
 
 
 def _stretches(words: Sequence[Word]) -> list[Stretch]:
-    """The words of a line, each with the space after it."""
-    followed = zip(words, (*words[1:], None), strict=True)
-    return [
-        Stretch(word.text + " " * (after is not None and has_space_before(after)), word.quad, len(word.text))
-        for word, after in followed
-    ]
+    """The words of a line, each with the space after it, or drawn out to the next if there is none.
+
+    Readers take a gap for a space, and between ideographs there are gaps.
+    """
+    stretches = []
+    for word, after in zip(words, (*words[1:], None), strict=True):
+        if after is None or has_space_before(after):
+            stretches.append(Stretch(word.text + " " * (after is not None), word.quad, len(word.text)))
+        else:
+            stretches.append(Stretch(word.text, _drawn_out(word.quad, after.quad), len(word.text)))
+    return stretches
 
 
-def _runs_left(quad: Quad) -> bool:
-    """Whether text stands on its head, more or less."""
+def _drawn_out(quad: Quad, following: Quad) -> Quad:
+    """A quad that ends where the following one begins."""
+    return np.stack([quad[0], following[0], following[3], quad[3]])
+
+
+def _runs_right(quad: Quad) -> bool:
+    """Whether text is level, more or less, and not on its head."""
     x, y = (quad[1] - quad[0]).tolist()
-    return bool(x < -abs(y))
+    return bool(x >= abs(y))
 
 
 def _unit(vector: NDArray[np.float32] | NDArray[np.float64]) -> NDArray[np.float64]:

@@ -38,7 +38,12 @@ def test_every_page_is_there_with_its_own_text():
 
 
 def test_text_from_top_to_bottom_is_read_in_its_order():
-    assert "".join(text_of(page(COLUMN))[0].split()) == "直书"
+    assert text_of(page(COLUMN)) == ["直书"]
+
+
+def test_gaps_between_ideographs_are_no_spaces():
+    places = [quad(20 * number, 60, 20 * number + 8, 80) for number in range(8)]
+    assert text_of(page(line(quad(0, 60, 150, 80), *map(word, "觀自在菩薩行深照", places)))) == ["觀自在菩薩行深照"]
 
 
 @pytest.mark.parametrize(
@@ -48,7 +53,7 @@ def test_text_from_top_to_bottom_is_read_in_its_order():
         (page(two_words()), (78, 18, 132, 42), "<wörld>"),
         (page(CHINESE), (8, 58, 31, 82), "你"),
         (page(TURNED), (138, 58, 192, 82), "upside"),
-        (page(COLUMN), (173, 30, 197, 57), "书"),
+        (page(COLUMN), (173, 33, 197, 57), "书"),
     ],
 )
 def test_a_word_is_marked_where_it_is_seen(given, place, text):
