@@ -36,7 +36,18 @@ def parse_json(body: bytes, *, max_files: int) -> Body:
     del text
     images = _images(members, max_files)
     options = tuple((name, value) for name, value in members if name not in _IMAGES)
-    return Body(tuple(_image_data(image) for image in images), OptionSource("JSON body", options, typed=True))
+    return Body(tuple(image_data(image) for image in images), OptionSource("JSON body", options, typed=True))
+
+
+def parse_members(body: bytes) -> list[tuple[str, object]]:
+    """The members of one flat object, in their order and as often as they are given.
+
+    For bodies in other words than ours; raises, and asks of its caller, what `parse_json` does.
+    """
+    _check_shape(body, 1)
+    text = _decoded(body)
+    del body
+    return _members(text)
 
 
 def _check_shape(body: bytes, max_files: int) -> None:
@@ -87,7 +98,8 @@ def _images(members: list[tuple[str, object]], max_files: int) -> list[object]:
     return value
 
 
-def _image_data(image: object) -> bytes:
+def image_data(image: object) -> bytes:
+    """The bytes of a file in base64, or in a data: URI; raises as `parse_json` does."""
     if not isinstance(image, str):
         raise InvalidRequest(f"image must be a text, base64 or a data: URI, as in {_EXAMPLE}")
     if image[:5].lower() == "data:":

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from gateway import metrics
 from gateway.errors import InvalidRequest, OcrError
 from gateway.web.admission import Admission
+from gateway.web.dialects.refusals import SpeakDialect
 from gateway.web.permits import attach
 from gateway.web.problems import internal_problem, problem_of
 from gateway.web.record import RequestRecord, record_of
@@ -34,6 +35,7 @@ def add_middleware(app: FastAPI, admission: Admission | None) -> None:
     if admission:
         app.add_middleware(AdmitRequests, admission=admission)
     app.add_middleware(CatchBugs)
+    app.add_middleware(SpeakDialect)
     app.add_middleware(CloseUnread)
     app.add_middleware(WatchRequests)
     app.add_middleware(

@@ -4,7 +4,7 @@ Starlette's form parser would spool files to disk.
 """
 
 import reprlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
 from python_multipart.exceptions import FormParserError
@@ -33,11 +33,12 @@ class _Part:
 class FormParser:
     """Feed it chunks, then `finish`. Raises InvalidRequest as soon as something is wrong."""
 
-    def __init__(self, content_type: str, *, max_files: int) -> None:
+    def __init__(self, content_type: str, *, max_files: int, file_names: Sequence[str] = ("file",)) -> None:
         boundary = parse_options_header(content_type)[1].get(b"boundary")
         if not boundary:
             raise InvalidRequest(f"the multipart Content-Type names no boundary; let the client set it, {_EXAMPLE}")
         self._max_files = max_files
+        self._file_names = file_names
         self._parts: list[_Part] = []
         self._header_name = b""
         self._header_value = b""
@@ -54,12 +55,17 @@ class FormParser:
 
     def finish(self) -> Body:
         """The form, once everything has been fed."""
+        named, options = self.finish_named()
+        return Body(tuple(data for _, data in named), options)
+
+    def finish_named(self) -> tuple[list[tuple[str, bytes]], OptionSource]:
+        """The files with the names of their parts, and the other parts."""
         if not self._ended:
             raise InvalidRequest("the multipart body ends before its closing boundary; send it whole")
         files = [part for part in self._parts if part.is_file]
-        _check_files(files, self._max_files)
+        _check_files(files, self._max_files, self._file_names)
         options = tuple((part.name, _text(part)) for part in self._parts if not part.is_file)
-        return Body(tuple(bytes(part.content) for part in files), OptionSource("form", options))
+        return [(part.name, bytes(part.content)) for part in files], OptionSource("form", options)
 
     def _new_parser(self, boundary: bytes) -> MultipartParser:
         try:
@@ -106,7 +112,7 @@ class FormParser:
             raise InvalidRequest(
                 f"a part of the multipart body has no name in its Content-Disposition; send {_EXAMPLE}"
             )
-        part.is_file = part.name == "file" or b"filename" in parameters
+        part.is_file = part.name in self._file_names or b"filename" in parameters
 
     def _on_part_data(self, data: bytes, start: int, end: int) -> None:
         part = self._parts[-1]
@@ -133,13 +139,14 @@ async def read_form(content_type: str, chunks: AsyncIterator[bytes], *, max_file
     return parser.finish()
 
 
-def _check_files(files: list[_Part], max_files: int) -> None:
-    misnamed = [part.name for part in files if part.name != "file"]
+def _check_files(files: list[_Part], max_files: int, names: Sequence[str]) -> None:
+    misnamed = [part.name for part in files if part.name not in names]
+    example = f"as in: curl -F {names[0]}=@photo.jpg"
     if misnamed:
-        raise InvalidRequest(f"a file part must be named 'file', not {reprlib.repr(misnamed[0])}, {_EXAMPLE}")
+        raise InvalidRequest(f"a file part must be named {names[0]!r}, not {reprlib.repr(misnamed[0])}, {example}")
     if not 1 <= len(files) <= max_files:
         raise InvalidRequest(
-            f"the multipart body must have one to {max_files} parts named 'file', not {len(files)}, {_EXAMPLE}"
+            f"the multipart body must have one to {max_files} parts named {names[0]!r}, not {len(files)}, {example}"
         )
     empty = [number for number, part in enumerate(files, start=1) if not part.content]
     if empty:

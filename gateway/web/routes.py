@@ -10,6 +10,7 @@ from gateway.documents import Order
 from gateway.errors import OcrError
 from gateway.formats.table import FORMATS
 from gateway.web.capabilities import add_capabilities_route
+from gateway.web.dialects import table as dialects
 from gateway.web.disconnect import while_connected
 from gateway.web.health import add_health_routes
 from gateway.web.negotiation import in_accepted_format
@@ -24,7 +25,7 @@ from gateway.web.services import Services
 from gateway.web.streaming import LinesResponse
 from gateway.web.writing import write_pages
 
-WORK = frozenset({"/v1/ocr"})
+WORK = frozenset({"/v1/ocr", dialects.PATH})
 """Where images are read: what admission guards."""
 
 _OCR_CODES = tuple(code for code in PROBLEMS if code not in ("not_found", "method_not_allowed"))
@@ -38,6 +39,7 @@ def create_router(services: Services) -> APIRouter:
     _add_models_route(router, services)
     add_capabilities_route(router, services, options)
     add_health_routes(router, services)
+    _add_dialects(router, services)
     return router
 
 
@@ -79,6 +81,14 @@ async def _read_all(request: Request, order: Order, services: Services) -> OcrOu
     for result in results:
         note(record_of(request.scope), result)
     return ocr_out(delivery.files, results, services.models(), request_id=correlation_id.get() or "")
+
+
+def _add_dialects(router: APIRouter, services: Services) -> None:
+    @router.post(dialects.PATH, include_in_schema=False)
+    async def read_in_dialect(request: Request) -> Response:
+        dialect = dialects.dialect_at(request.scope)
+        assert dialect is not None, "its address is a dialect's"
+        return await dialect.answer(request, services)
 
 
 def _add_models_route(router: APIRouter, services: Services) -> None:

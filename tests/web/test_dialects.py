@@ -1,0 +1,279 @@
+"""PaddleX's and RapidOCR's clients, as they ask, and what they get: golden answers."""
+
+import asyncio
+from base64 import b64decode, b64encode
+from dataclasses import replace
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from web_fakes import IMAGE, LINE, PAGE, PICTURE, QUAD, FakePipeline, app_with, client_of
+
+from gateway.errors import BackendUnavailable, UnreadableImage
+from gateway.ocr.elements import Page, Space, TextLine, TextRegion, Word
+from gateway.ocr.options import DetectionOptions, PageOptions, RecognitionOptions
+from gateway.web.dialects.paddlex import PaddleChoices
+from gateway.web.dialects.rapidocr import RapidChoices
+
+DATA = b"\x89PNG and so on"
+BASE64 = b64encode(DATA).decode()
+WORDS = (
+    Word("hello,", np.array([[10, 20], [50, 20], [50, 44], [10, 44]], np.float32), 0.9),
+    Word("wörld", np.array([[60, 20], [110.3, 20], [110, 44], [60, 44]], np.float32), 0.9, Space.READ),
+)
+PADDLE_PAGE = {
+    "prunedResult": {
+        "model_settings": {"use_doc_preprocessor": False, "use_textline_orientation": True},
+        "dt_polys": [[[10, 20], [110, 20], [110, 44], [10, 44]]],
+        "text_det_params": {
+            "limit_side_len": 736,
+            "limit_type": "min",
+            "thresh": 0.3,
+            "box_thresh": 0.45,
+            "unclip_ratio": 1.2,
+        },
+        "text_type": "general",
+        "textline_orientation_angles": [1],
+        "text_rec_score_thresh": 0.5,
+        "return_word_box": False,
+        "rec_texts": ["hello, wörld"],
+        "rec_scores": [0.9877],
+        "rec_polys": [[[10, 20], [110, 20], [110, 44], [10, 44]]],
+        "rec_boxes": [[10, 20, 110, 44]],
+    }
+}
+
+
+async def post(pipeline=None, *, choices=None, **request):
+    async with client_of(app_with(pipeline, **(choices or {}))) as client:
+        return await client.post("/ocr", **request)
+
+
+async def paddle(pipeline=None, **members):
+    return await post(pipeline, json={"file": BASE64, **members}, headers={"x-request-id": "r1"})
+
+
+async def rapid(pipeline=None, data=None, **files):
+    return await post(pipeline, files=files or {"image_file": ("a.png", DATA)}, data=data or {})
+
+
+class TestPaddleX:
+    async def test_the_documented_call_gets_the_documented_answer(self):
+        # As PaddleX documents it for Python: requests.post(url, json={"file": ..., "fileType": 1})
+        plain = replace(PAGE, image=None)
+        answer = await paddle(FakePipeline(plain), fileType=1)
+        assert answer.status_code == 200
+        assert answer.json() == {
+            "logId": "r1",
+            "errorCode": 0,
+            "errorMsg": "Success",
+            "result": {
+                "ocrResults": [PADDLE_PAGE],
+                "dataInfo": {"width": 200, "height": 100, "type": "image"},
+            },
+        }
+
+    async def test_the_file_is_read_with_the_pipelines_own_defaults(self):
+        pipeline = FakePipeline()
+        await paddle(pipeline)
+        assert pipeline.data == DATA
+        assert pipeline.options == PageOptions()
+
+    async def test_every_option_is_alive(self):
+        pipeline = FakePipeline()
+        answer = await paddle(
+            pipeline,
+            useTextlineOrientation=False,
+            useDocUnwarping=False,
+            textDetLimitSideLen=960,
+            textDetLimitType="max",
+            textDetThresh=0.2,
+            textDetBoxThresh=0.6,
+            textDetUnclipRatio=1.5,
+            textRecScoreThresh=0.1,
+            returnWordBox=True,
+            visualize=True,
+            logId="mine",
+        )
+        assert pipeline.options == PageOptions(
+            detection=DetectionOptions(
+                limit_side=960, min_side=0, binarize_threshold=0.2, box_threshold=0.6, unclip_ratio=1.5
+            ),
+            recognition=RecognitionOptions(reread=False, min_score=0.1),
+            level="word",
+            keep_image=True,
+        )
+        assert answer.json()["logId"] == "mine"
+        assert answer.json()["result"]["ocrResults"][0]["prunedResult"]["text_det_params"] == {
+            "limit_side_len": 960,
+            "limit_type": "max",
+            "thresh": 0.2,
+            "box_thresh": 0.6,
+            "unclip_ratio": 1.5,
+        }
+
+    async def test_a_limit_without_a_type_is_the_least_of_the_shorter_side(self):
+        pipeline = FakePipeline()
+        await paddle(pipeline, textDetLimitSideLen=100)
+        assert pipeline.options.detection == DetectionOptions(min_side=100)
+
+    async def test_words_come_with_their_boxes_and_spaces_are_words_too(self):
+        page = replace(PAGE, lines=(replace(LINE, words=WORDS),))
+        answer = await paddle(FakePipeline(page), returnWordBox=True)
+        pruned = answer.json()["result"]["ocrResults"][0]["prunedResult"]
+        assert pruned["text_word"] == [["hello,", " ", "wörld"]]
+        assert pruned["text_word_boxes"] == [[[10, 20, 50, 44], [50, 20, 60, 44], [60, 20, 110, 44]]]
+
+    async def test_the_picture_is_a_jpeg_and_only_there_if_asked_for(self):
+        picture = (await paddle(visualize=True)).json()["result"]["ocrResults"][0]["ocrImage"]
+        pixels = cv2.imdecode(np.frombuffer(b64decode(picture), np.uint8), cv2.IMREAD_COLOR)
+        assert pixels.shape == IMAGE.shape
+        without = (await paddle(FakePipeline(replace(PAGE, image=None)), visualize=False)).json()
+        assert "ocrImage" not in without["result"]["ocrResults"][0]
+
+    async def test_every_page_of_a_pdf_is_a_result(self):
+        page = replace(PAGE, picture=replace(PICTURE, file_type="PDF"))
+        result = (await paddle(FakePipeline(page, pages=2), fileType=0)).json()["result"]
+        assert len(result["ocrResults"]) == 2
+        sizes = [{"width": 200, "height": 100}] * 2
+        assert result["dataInfo"] == {"numPages": 2, "pages": sizes, "type": "pdf"}
+
+    async def test_a_picture_without_text_is_a_success_with_empty_lists(self):
+        answer = await paddle(FakePipeline(Page(PICTURE, 30, 20)))
+        pruned = answer.json()["result"]["ocrResults"][0]["prunedResult"]
+        assert (pruned["rec_texts"], pruned["dt_polys"], pruned["rec_boxes"]) == ([], [], [])
+
+    @pytest.mark.parametrize(
+        ("members", "said"),
+        [
+            ({"file": "http://example.org/a.png"}, "addresses are not fetched here"),
+            ({"file": "%%%"}, "not base64"),
+            ({"useDocUnwarping": True}, "pages are not unwarped here"),
+            ({"textDetThresh": 7}, "textDetThresh: Input should be less than 1"),
+            ({"textDetThres": 0.5}, "textDetThres: Extra inputs are not permitted"),
+            ({"textDetLimitSideLen": 10, "textDetLimitType": "max"}, "with max, at least 64"),
+            ({"fileType": 2}, "fileType: "),
+        ],
+    )
+    async def test_what_can_not_be_done_is_a_422_in_its_own_words(self, members, said):
+        answer = await paddle(**members)
+        assert answer.status_code == 422
+        assert answer.headers["content-type"] == "application/json"
+        assert list(answer.json()) == ["logId", "errorCode", "errorMsg"]
+        assert (answer.json()["logId"], answer.json()["errorCode"]) == ("r1", 422)
+        assert said in answer.json()["errorMsg"]
+
+    @pytest.mark.parametrize("body", [b"", b"[]", b"{}", b"not JSON", b'{"file": "YQ==", "file": "YQ=="}'])
+    async def test_a_body_that_is_no_request_is_a_422(self, body):
+        answer = await post(content=body, headers={"content-type": "application/json"})
+        assert (answer.status_code, answer.json()["errorCode"]) == (422, 422)
+
+    async def test_failures_repeat_their_status(self):
+        answer = await paddle(FakePipeline(BackendUnavailable("no models")))
+        assert (answer.status_code, answer.json()["errorCode"]) == (503, 503)
+        assert answer.json()["errorMsg"] == "no models"
+        assert "retry-after" in answer.headers
+
+
+class TestRapidOcr:
+    async def test_the_documented_call_gets_the_documented_answer(self):
+        # As rapidocr_api documents it: requests.post(url, files={"image_file": ...}, data={"use_det": None, ...})
+        answer = await rapid()
+        assert answer.status_code == 200
+        assert answer.json() == {
+            "0": {
+                "rec_txt": "hello, wörld",
+                "dt_boxes": [[10.0, 20.0], [110.3, 20.0], [110.0, 44.0], [10.0, 44.0]],
+                "score": 0.9877,
+            }
+        }
+
+    async def test_base64_may_stand_in_for_the_file_and_the_file_wins(self):
+        pipeline = FakePipeline()
+        await rapid(pipeline, image_data=(None, b64encode(b"other" * 1000)))
+        assert pipeline.data == b"other" * 1000
+        await rapid(pipeline, image_data=(None, b64encode(b"other")), image_file=("a.png", DATA))
+        assert pipeline.data == DATA
+
+    async def test_every_switch_is_alive(self):
+        pipeline = FakePipeline()
+        await rapid(
+            pipeline,
+            {"use_det": "false", "use_cls": "false", "text_score": "0.1", "box_thresh": "0.6", "unclip_ratio": "1.5"},
+        )
+        assert pipeline.options == PageOptions(
+            detect=False,
+            detection=DetectionOptions(box_threshold=0.6, unclip_ratio=1.5),
+            recognition=RecognitionOptions(reread=False, min_score=0.1),
+        )
+
+    async def test_without_recognition_places_have_their_own_score(self):
+        page = replace(PAGE, lines=(TextLine(TextRegion(QUAD, QUAD, 0.75)),))
+        answer = await rapid(FakePipeline(page), {"use_rec": "false"})
+        assert (answer.json()["0"]["rec_txt"], answer.json()["0"]["score"]) == ("", 0.75)
+
+    async def test_no_text_is_an_empty_object(self):
+        answer = await rapid(FakePipeline(Page(PICTURE, 30, 20)))
+        assert (answer.status_code, answer.json()) == (200, {})
+
+    @pytest.mark.parametrize(
+        ("request_", "said"),
+        [
+            ({"data": {"use_det": "false", "use_rec": "false"}}, "can't both be false"),
+            ({"data": {"use_dett": "true"}}, "use_dett: Extra inputs"),
+            ({"data": {"use_cls": "perhaps"}}, "use_cls: "),
+            ({"file": ("a.png", DATA)}, "must be named 'image_file'"),
+            ({"image_data": (None, "%%%")}, "not base64"),
+        ],
+    )
+    async def test_what_can_not_be_done_is_told_as_fastapi_would(self, request_, said):
+        answer = await rapid(**request_)
+        assert answer.status_code == 400
+        assert said in answer.json()["detail"]
+
+    async def test_failures_keep_their_status(self):
+        answer = await rapid(FakePipeline(UnreadableImage("broken")))
+        assert (answer.status_code, answer.json()) == (422, {"detail": "broken"})
+
+
+@pytest.mark.parametrize("model", [PaddleChoices, RapidChoices])
+def test_every_choice_is_described(model):
+    document = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text()
+    assert [name for name in model.model_fields if f"`{name}`" not in document] == []
+
+
+async def test_one_clients_switches_never_touch_anothers():
+    pipeline = FakePipeline()
+    async with client_of(app_with(pipeline)) as client:
+
+        async def ask(number):
+            data = f"image {number}".encode()
+            if number % 3 == 0:
+                members = {"file": b64encode(data).decode(), "useTextlineOrientation": number % 2 == 0}
+                return await client.post("/ocr", json=members)
+            if number % 3 == 1:
+                form = {"use_cls": str(number % 2 == 0), "text_score": str(number / 100)}
+                return await client.post("/ocr", files={"image_file": ("a", data)}, data=form)
+            return await client.post("/v1/ocr", content=data)
+
+        answers = await asyncio.gather(*(ask(number) for number in range(32)))
+    assert {answer.status_code for answer in answers} == {200}
+    asked = {data: options.recognition for data, options, _ in pipeline.calls}
+    for number in range(32):
+        own = asked[f"image {number}".encode()]
+        kind = number % 3
+        assert own.reread is (True if kind == 2 else number % 2 == 0)
+        assert own.min_score == (number / 100 if kind == 1 else RecognitionOptions().min_score)
+
+
+async def test_problems_elsewhere_stay_problem_documents():
+    async with client_of(app_with()) as client:
+        answer = await client.get("/nowhere")
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+async def test_a_get_is_told_in_the_dialect_too():
+    async with client_of(app_with()) as client:
+        answer = await client.get("/ocr")
+    assert (answer.status_code, answer.json()["errorCode"]) == (405, 405)
