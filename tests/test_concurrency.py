@@ -1,10 +1,12 @@
 import asyncio
+import os
+import sys
 import threading
 import time
 
 import pytest
 
-from gateway.concurrency import CpuPool, Slots, gather_all
+from gateway.concurrency import NICENESS, CpuPool, Slots, gather_all
 from gateway.deadline import Deadline
 from gateway.errors import DeadlineExceeded, Overloaded
 
@@ -178,3 +180,10 @@ async def test_a_slot_given_to_someone_who_was_cancelled_in_that_moment_is_passe
     unlucky.cancel()
     await next_one
     assert taken == ["b"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere threads have no niceness of their own")
+async def test_what_computes_leaves_the_core_to_the_event_loop():
+    with CpuPool(1) as pool:
+        pools = await pool.run(os.getpriority, os.PRIO_PROCESS, 0)
+    assert pools == os.getpriority(os.PRIO_PROCESS, 0) + NICENESS
