@@ -43,7 +43,7 @@ def _with_words(rows: Sequence[Row]) -> str:
 
 
 def _line(row: Row) -> str:
-    cells = (f"`{row.file.path.name}`", row.file.kind, _gateway(row), _rapidocr(row), _opencv(row.peers.opencv))
+    cells = (f"`{row.file.path.name}`", row.file.kind, _gateway(row), _rapidocr(row), _opencv(row))
     return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |\n"
 
 
@@ -59,11 +59,12 @@ def _gateway(row: Row) -> str:
 
 def _rapidocr(row: Row) -> str:
     outcome = row.peers.rapidocr
-    return _error(outcome) if outcome.error else _read(row.file, outcome.lines, outcome.text)
+    return _error(row.file, outcome) if outcome.error else _read(row.file, outcome.lines, outcome.text)
 
 
-def _opencv(outcome: Outcome) -> str:
-    return _error(outcome) if outcome.error else f"{outcome.size[0]} x {outcome.size[1]}"
+def _opencv(row: Row) -> str:
+    outcome = row.peers.opencv
+    return _error(row.file, outcome) if outcome.error else f"{outcome.size[0]} x {outcome.size[1]}"
 
 
 def _read(file: OddFile, lines: int, text: str) -> str:
@@ -72,6 +73,7 @@ def _read(file: OddFile, lines: int, text: str) -> str:
     return f"{file.words_in(text)} of {len(file.words)} words"
 
 
-def _error(outcome: Outcome) -> str:
-    error = outcome.error or ""
+def _error(file: OddFile, outcome: Outcome) -> str:
+    """Its beginning, without the place where the file lies."""
+    error = (outcome.error or "").replace(str(file.path), file.path.name)
     return error if len(error) <= _LONGEST else f"{error[:_LONGEST]}..."
