@@ -26,10 +26,10 @@ TIMES = 10
 class Watched:
     """A gateway and its decoder processes, from outside."""
 
-    def __init__(self, port, process):
+    def __init__(self, port, process, client):
         self.url = f"http://127.0.0.1:{port}/v1/ocr"
         self._process = process
-        self.client = httpx.Client(trust_env=False, timeout=60)
+        self.client = client
 
     def send(self, bomb):
         response = self.client.post(self.url, content=bomb.body, headers={"content-type": bomb.content_type})
@@ -67,10 +67,11 @@ def watched(tmp_path_factory):
     before = set(psutil.Process().children())
     with gateway(tmp_path_factory.mktemp("bombs"), **settings) as port:
         [process] = set(psutil.Process().children()) - before
-        watched = Watched(port, process)
-        for _ in range(20):
-            watched.client.post(watched.url, content=KNOWN_PICTURE)
-        yield watched
+        with httpx.Client(trust_env=False, timeout=60) as client:
+            watched = Watched(port, process, client)
+            for _ in range(20):
+                client.post(watched.url, content=KNOWN_PICTURE)
+            yield watched
 
 
 @pytest.mark.parametrize("bomb", bombs(), ids=lambda bomb: bomb.name)

@@ -59,7 +59,7 @@ def run_schemathesis(python: Path, folder: Path, address: str, *, seconds: int, 
     command += ["run", f"{address}/openapi.json", "--checks", "all", "--max-examples", str(cases), "--no-color"]
     command += ["--max-time", str(seconds), "--continue-on-failure", "--phases", "examples,coverage,fuzzing"]
     hooks = {"SCHEMATHESIS_HOOKS": "hooks", "PYTHONPATH": str(HERE), "FUZZ_IMAGES": str(seeds)}
-    status = _run(command, log, hooks)
+    status = _run(command, log, hooks, folder=folder)  # it keeps a cache where it runs
     return Outcome("schemathesis", _number(r"(\d+) generated", log), status == 0, log)
 
 
@@ -72,10 +72,10 @@ def run_hypothesis(folder: Path, examples: int) -> Outcome:
     return Outcome("hypothesis", examples * _number(r"(\d+) passed", log), status == 0, log)
 
 
-def _run(command: list[str], log: Path, variables: dict[str, str] | None = None) -> int:
+def _run(command: list[str], log: Path, variables: dict[str, str] | None = None, *, folder: Path = ROOT) -> int:
     with log.open("wb") as output:
         return subprocess.run(
-            command, cwd=ROOT, env=os.environ | (variables or {}), stdout=output, stderr=output, check=False
+            command, cwd=folder, env=os.environ | (variables or {}), stdout=output, stderr=output, check=False
         ).returncode
 
 
