@@ -13,6 +13,7 @@ from web_fakes import IMAGE, LINE, PAGE, PICTURE, QUAD, FakePipeline, app_with, 
 from gateway.errors import BackendUnavailable, UnreadableImage
 from gateway.ocr.elements import Page, Space, TextLine, TextRegion, Word
 from gateway.ocr.options import DetectionOptions, PageOptions, RecognitionOptions
+from gateway.web.dialects.liteparse import LiteParseChoices
 from gateway.web.dialects.paddlex import PaddleChoices
 from gateway.web.dialects.rapidocr import RapidChoices
 
@@ -223,7 +224,7 @@ class TestRapidOcr:
             ({"data": {"use_det": "false", "use_rec": "false"}}, "can't both be false"),
             ({"data": {"use_dett": "true"}}, "use_dett: Extra inputs"),
             ({"data": {"use_cls": "perhaps"}}, "use_cls: "),
-            ({"file": ("a.png", DATA)}, "must be named 'image_file'"),
+            ({"picture": ("a.png", DATA)}, "must be named 'image_file'"),
             ({"image_data": (None, "%%%")}, "not base64"),
         ],
     )
@@ -234,13 +235,49 @@ class TestRapidOcr:
 
     async def test_failures_keep_their_status(self):
         answer = await rapid(FakePipeline(UnreadableImage("broken")))
-        assert (answer.status_code, answer.json()) == (422, {"detail": "broken"})
+        assert (answer.status_code, answer.json()["detail"]) == (422, "broken")
 
 
-@pytest.mark.parametrize("model", [PaddleChoices, RapidChoices])
+class TestLiteParse:
+    async def test_the_documented_call_gets_the_documented_answer(self):
+        pipeline = FakePipeline()
+        answer = await rapid(pipeline, {"language": "en"}, file=("page.png", DATA))
+        assert (answer.status_code, pipeline.data, pipeline.options) == (200, DATA, PageOptions())
+        assert answer.json() == {
+            "results": [
+                {
+                    "text": "hello, wörld",
+                    "bbox": [10.0, 20.0, 110.3, 44.0],
+                    "confidence": 0.9877,
+                    "polygon": [[10.0, 20.0], [110.3, 20.0], [110.0, 44.0], [10.0, 44.0]],
+                }
+            ]
+        }
+
+    async def test_no_text_is_an_empty_list(self):
+        assert (await rapid(FakePipeline(Page(PICTURE, 30, 20)), file=("a.png", DATA))).json() == {"results": []}
+
+    async def test_failures_say_an_error_and_keep_their_status(self):
+        answer = await rapid(FakePipeline(UnreadableImage("broken")), file=("a.png", DATA))
+        assert (answer.status_code, answer.json()["error"]) == (422, "broken")
+
+    async def test_what_is_unknown_is_refused(self):
+        answer = await rapid(data={"lang": "en"}, file=("a.png", DATA))
+        assert (answer.status_code, answer.json()["error"]) == (400, "lang: Extra inputs are not permitted")
+
+
+@pytest.mark.parametrize("model", [PaddleChoices, RapidChoices, LiteParseChoices])
 def test_every_choice_is_described(model):
     document = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text()
     assert [name for name in model.model_fields if f"`{name}`" not in document] == []
+
+
+@pytest.mark.parametrize("second", ["image_file", "file"])
+async def test_two_files_of_which_one_would_be_ignored_are_refused(second):
+    files = [("file", ("a.png", DATA)), (second, ("b.png", DATA))]
+    answer = await post(files=files)
+    assert answer.status_code == 400
+    assert "must have one file" in answer.json()["error"]
 
 
 async def test_one_clients_switches_never_touch_anothers():

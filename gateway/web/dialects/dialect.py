@@ -1,6 +1,6 @@
 """What a dialect is, and what all of them do alike: take a body, order pages, write what comes of them."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -58,6 +58,21 @@ class Dialect:
 
     answer: Callable[[Request, Services], Awaitable[Response]]
     refuse: Callable[[Problem], Refusal]
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A form, read whole.
+
+    Attributes:
+        files: by the names of their parts.
+        fields: the other parts.
+        deadline: of the request.
+    """
+
+    files: Mapping[str, bytes]
+    fields: tuple[tuple[str, object], ...]
+    deadline: Deadline
 
 
 def receive_body(request: Request, services: Services) -> tuple[AsyncIterator[bytes], Deadline]:

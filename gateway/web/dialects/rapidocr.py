@@ -3,6 +3,7 @@
 Its switches belong to one request here; there, what one client sends stays for the next.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -14,18 +15,14 @@ from gateway.errors import InvalidRequest
 from gateway.ocr.elements import Page, TextLine
 from gateway.ocr.options import PageOptions
 from gateway.web.dialects.dialect import (
-    Dialect,
+    Form,
     Json,
-    Refusal,
     answer_pages,
     choices_of,
     given_or,
     order_of_file,
-    receive_body,
 )
 from gateway.web.json_body import image_data
-from gateway.web.multipart import FormParser
-from gateway.web.problems import Problem
 from gateway.web.services import Services
 
 FILE, BASE64 = "image_file", "image_data"
@@ -67,19 +64,14 @@ class RapidChoices(BaseModel):
         )
 
 
-async def answer(request: Request, services: Services) -> Response:
+async def answer(request: Request, services: Services, form: Form) -> Response:
     """Read one file."""
-    chunks, deadline = receive_body(request, services)
-    parser = FormParser(request.headers.get("content-type", ""), max_files=2, file_names=(FILE, BASE64))
-    async for chunk in chunks:
-        parser.feed(chunk)
-    files, fields = parser.finish_named()
-    options = choices_of(RapidChoices, list(fields.pairs)).page_options()
-    order = order_of_file(_data(dict(files)), options, deadline, services)
+    options = choices_of(RapidChoices, list(form.fields)).page_options()
+    order = order_of_file(_data(form.files), options, form.deadline, services)
     return await answer_pages(request, services, order, partial(lines_of, scored=options.recognize), numbered)
 
 
-def _data(files: dict[str, bytes]) -> bytes:
+def _data(files: Mapping[str, bytes]) -> bytes:
     if FILE in files:
         return files[FILE]
     return image_data(files[BASE64].decode("latin-1"))
@@ -102,11 +94,3 @@ def _line(line: TextLine, *, scored: bool) -> Json:
 def numbered(pages: list[list[Json]]) -> Json:
     """The lines of all pages, by their numbers from 0."""
     return {str(number): line for number, line in enumerate(line for page in pages for line in page)}
-
-
-def refuse(problem: Problem) -> Refusal:
-    """As FastAPI's own errors look, which its clients see for bad forms."""
-    return Refusal(problem.status, {"detail": problem.detail})
-
-
-RAPIDOCR = Dialect(answer, refuse)

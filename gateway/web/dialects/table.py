@@ -1,11 +1,11 @@
-"""Which dialect is spoken where. PaddleX and RapidOCR share an address, and are told apart by the type of the body."""
+"""Which dialect is spoken where. They share an address: JSON is PaddleX's, and forms are told apart by their files."""
 
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
 from gateway.web.dialects.dialect import Dialect
+from gateway.web.dialects.forms import FORMS
 from gateway.web.dialects.paddlex import PADDLEX
-from gateway.web.dialects.rapidocr import RAPIDOCR
 
 PATH = "/ocr"
 
@@ -15,4 +15,4 @@ def dialect_at(scope: Scope) -> Dialect | None:
     if scope["path"] != PATH:
         return None
     is_form = Headers(scope=scope).get("content-type", "").lower().startswith("multipart/")
-    return RAPIDOCR if is_form else PADDLEX
+    return FORMS if is_form else PADDLEX
