@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gateway.arrays import Crop
 from gateway.ocr.ctc import PIXELS_PER_STEP
 from gateway.ocr.elements import Character
-from gateway.ocr.ink import Ink, blank_level, column_ink
+from gateway.ocr.ink import BLANK_INK, Ink, column_ink
 
 PEAK_COLUMN = 2.0
 """The column of a step over which the middle of its character stands. Measured on 800 drawn letters, Latin and Chinese:
@@ -39,11 +39,19 @@ def place_characters(crop: Crop, characters: Sequence[Character]) -> Columns:
     """
     if not characters:
         return np.zeros((0, 2))
-    ink = column_ink(crop)
+    ink = _relative_ink(crop)
     steps = np.array([character.step for character in characters])
     peaks = (PIXELS_PER_STEP * steps + PEAK_COLUMN).clip(0, len(ink) - 1)
     stretches = _stretches(ink, peaks, REACH_LINE_HEIGHTS * crop.shape[0])
     return np.array([_trimmed(ink, left, right) for left, right in stretches], np.float64)
+
+
+def _relative_ink(crop: Crop) -> Ink:
+    """The ink of each column, as a share of the line's usual one; columns with at most BLANK_INK are blank."""
+    ink = column_ink(crop)
+    lowest, usual = np.percentile(ink, (0, 90))
+    relative: Ink = (ink - lowest) / max(usual - lowest, 1.0)  # a line without any is all alike
+    return relative
 
 
 def _stretches(ink: Ink, peaks: NDArray[np.float64], reach: int) -> list[tuple[int, int]]:
@@ -54,7 +62,7 @@ def _stretches(ink: Ink, peaks: NDArray[np.float64], reach: int) -> list[tuple[i
     """
     halfway = [int(middle) for middle in (peaks[:-1] + peaks[1:]) / 2]
     blankest = [_border(ink, left, right) for left, right in pairwise(peaks.tolist())]
-    blank = [not _written(ink, *stretch) for stretch in _between(blankest, peaks, reach, len(ink))]
+    blank = [bool((ink[left:right] <= BLANK_INK).all()) for left, right in _between(blankest, peaks, reach, len(ink))]
     borders = [
         middle if before or after else border
         for middle, border, (before, after) in zip(halfway, blankest, pairwise(blank), strict=True)
@@ -73,18 +81,13 @@ def _border(ink: Ink, left: float, right: float) -> int:
     """The column between two peaks from which on the ink is the right one's."""
     columns = np.arange(int(left), min(int(right) + 2, len(ink)))
     beside = np.minimum(ink[np.maximum(columns - 1, 0)], ink[columns])
-    usual = max(float(np.percentile(ink, 90) - ink.min()), 1.0)  # a line without any is all alike
     off_middle = (columns - (left + right) / 2) / max(right - left, PIXELS_PER_STEP)
-    return int(columns[np.argmin((beside - ink.min()) / usual + OFF_MIDDLE * off_middle**2)])
-
-
-def _written(ink: Ink, left: int, right: int) -> list[int]:
-    """The columns of a stretch that are not blank."""
-    written: list[int] = (left + np.flatnonzero(ink[left:right] > blank_level(ink))).tolist()
-    return written
+    return int(columns[np.argmin(beside + OFF_MIDDLE * off_middle**2)])
 
 
 def _trimmed(ink: Ink, left: int, right: int) -> tuple[int, int]:
     """A stretch without the blank columns at its ends; all of it if it is blank, and at least one."""
-    written = _written(ink, left, right)
-    return (written[0], written[-1] + 1) if written else (left, max(right, left + 1))
+    written = np.flatnonzero(ink[left:right] > BLANK_INK)
+    if len(written) == 0:
+        return left, max(right, left + 1)
+    return left + int(written[0]), left + int(written[-1]) + 1
