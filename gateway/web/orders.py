@@ -1,7 +1,8 @@
 """What both kinds of answer share: an order is opened, given room, and noted."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import TypeVar
 
 from starlette.requests import Request
 
@@ -12,6 +13,8 @@ from gateway.web.payload import Payload
 from gateway.web.permits import permit_of
 from gateway.web.record import RequestRecord, record_of
 from gateway.web.services import Services
+
+Answer = TypeVar("Answer")
 
 
 def order_of(payload: Payload, services: Services) -> Order:
@@ -35,6 +38,11 @@ async def opened_and_settled(request: Request, order: Order, services: Services)
             with times.stage("admission"):
                 await permit.settle(delivery.pixels)
         yield delivery
+
+
+async def built(build: Callable[[], Answer], order: Order, services: Services) -> Answer:
+    """What `build` makes; on a thread if pages have words, for a thousand lines of them take half a second."""
+    return build() if order.options.level == "line" else await services.pool.run(build, deadline=order.deadline)
 
 
 def note(record: RequestRecord, result: PageResult) -> None:

@@ -2,6 +2,7 @@
 
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 
 from asgi_correlation_id import correlation_id
 from fastapi import APIRouter, Request, Response
@@ -16,7 +17,7 @@ from gateway.web.health import add_health_routes
 from gateway.web.negotiation import in_accepted_format
 from gateway.web.openapi import ocr_operation, ocr_success, problem_responses, success_headers
 from gateway.web.options import OptionsModel, options_for
-from gateway.web.orders import note, opened_and_settled, order_of
+from gateway.web.orders import built, note, opened_and_settled, order_of
 from gateway.web.payload import read_payload
 from gateway.web.problems import PROBLEMS
 from gateway.web.record import record_of
@@ -80,7 +81,8 @@ async def _read_all(request: Request, order: Order, services: Services) -> OcrOu
         raise errors[0]
     for result in results:
         note(record_of(request.scope), result)
-    return ocr_out(delivery.files, results, services.models(), request_id=correlation_id.get() or "")
+    build = partial(ocr_out, delivery.files, results, services.models(), request_id=correlation_id.get() or "")
+    return await built(build, order, services)
 
 
 def _add_dialects(router: APIRouter, services: Services) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
+from functools import partial
 
 from asgi_correlation_id import correlation_id
 from pydantic_core import to_json
@@ -15,7 +16,7 @@ from gateway.documents import Delivery, Order, PageResult
 from gateway.errors import OcrError
 from gateway.web.disconnect import CLIENT_CLOSED, ClientClosed, while_connected
 from gateway.web.negotiation import STREAM
-from gateway.web.orders import note, opened_and_settled
+from gateway.web.orders import built, note, opened_and_settled
 from gateway.web.record import record_of
 from gateway.web.schemas import EndOut, StreamLine, file_warnings, result_out, start_out
 from gateway.web.services import Services
@@ -72,7 +73,8 @@ class LinesResponse(Response):
             async for result in _with_first(first, results):
                 done, errors = done + 1, errors + isinstance(result.outcome, OcrError)
                 note(record_of(self._request.scope), result)
-                yield result_out(result, done=done, total=delivery.total)
+                build = partial(result_out, result, done=done, total=delivery.total)
+                yield await built(build, self._order, self._services)
         yield EndOut(pages=done - errors, errors=errors, warnings=file_warnings(delivery.files))
 
     async def _send(self, line: StreamLine, send: Send, deadline: Deadline) -> None:
