@@ -15,7 +15,7 @@ from starlette.datastructures import Headers, QueryParams
 from starlette.types import Scope
 
 from gateway import metrics
-from gateway.errors import BackendUnavailable, OcrError, RateLimited
+from gateway.errors import BackendUnavailable, OcrError, Overloaded, RateLimited
 from gateway.web.body import check_declared
 from gateway.web.clients import ApiClient, Clients, priority_of
 from gateway.web.gate import Gate
@@ -26,6 +26,9 @@ from gateway.web.tickets import Priority
 
 PIXELS_PER_BYTE = 3
 """Of an image that has not been read: photographs have three, scanned pages five in the median, drawings hundreds."""
+
+SHARE_QUEUED = 0.5
+"""Of a request's time, that it may have waited until its connection was taken. Most clients are gone by then."""
 
 UNDECLARED_BYTES = 1_000_000
 """What a body that does not declare its length is taken for."""
@@ -74,6 +77,7 @@ class Admission:
         """
         headers = Headers(scope=scope)
         try:
+            self._check_age(record, self._timeout_s(scope))
             priority = self._check_client(headers, record)
             await self._check_outage(record.arrived_at + self._timeout_s(scope))
             declared = check_declared(headers, max_bytes=self._door.limits.max_body_bytes)
@@ -83,6 +87,11 @@ class Admission:
         return await self._permits.acquire(
             pixels=self._guess(declared), priority=priority, timeout_s=self._timeout_s(scope)
         )
+
+    def _check_age(self, record: RequestRecord, timeout_s: float) -> None:
+        age_s = time.monotonic() - record.arrived_at
+        if age_s > SHARE_QUEUED * timeout_s:
+            raise Overloaded(f"the connection had to wait {age_s:.1f} s until it was taken")
 
     def _check_client(self, headers: Headers, record: RequestRecord) -> Priority:
         client = self._clients.identify(headers)

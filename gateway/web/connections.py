@@ -25,6 +25,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from gateway import metrics
+from gateway.web.kernel_queue import waited_s
 from gateway.web.lingering import FLUSH_S, LingeringTransport
 from gateway.web.middleware import new_request_id
 from gateway.web.problems import MEDIA_TYPE, Problem, fields_of, make_problem
@@ -69,6 +70,7 @@ class GuardedConnection(HttpToolsProtocol):
         self._in_header = True
         self._begun = False
         self._refused = False
+        self._queued_s = 0.0
         self._fault = "the request is not valid HTTP/1.1"
         self._header_timer: asyncio.TimerHandle | None = None
         self._flush_timer: asyncio.TimerHandle | None = None
@@ -77,6 +79,7 @@ class GuardedConnection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Start the clock, or refuse one connection too many."""
+        self._queued_s = waited_s(transport)
         super().connection_made(LingeringTransport(transport, lambda: self._begun))
         metrics.CONNECTIONS.inc()
         self._await_header()
@@ -133,6 +136,9 @@ class GuardedConnection(HttpToolsProtocol):
         self._header_room = self._limits.header_bytes
         self._stop_header_timer()
         super().on_headers_complete()
+        if self._queued_s:
+            record_of(cast("Scope", self.cycle.scope)).arrived_at -= self._queued_s
+            self._queued_s = 0.0
 
     def on_message_complete(self) -> None:
         """A request has been read."""

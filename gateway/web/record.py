@@ -15,7 +15,8 @@ class RequestRecord:
     """Filled in by whoever knows: the middleware counts bytes, the route notes what came of the page.
 
     Attributes:
-        arrived_at: when its header was complete, on the monotonic clock; its deadline counts from here.
+        arrived_at: when its header was complete, on the monotonic clock; its deadline counts from here. Earlier by what
+            its connection had waited to be taken.
         times: time spent in each stage.
         status: of the answer; 500 until one is sent.
         body_bytes, answer_bytes: received and sent.

@@ -1,6 +1,7 @@
 import asyncio
 import logging
 import re
+import time
 from contextlib import asynccontextmanager
 from hashlib import sha256
 
@@ -9,10 +10,11 @@ import pytest
 from prometheus_client import REGISTRY
 from web_fakes import LIMITS, FakePipeline, app_with, chunk, client_of, send, services_with
 
-from gateway.errors import UnreadableImage
+from gateway.errors import Overloaded, UnreadableImage
 from gateway.web.admission import Admission, Door
 from gateway.web.clients import ApiClient, Clients
 from gateway.web.gate import Gate, GateLimits
+from gateway.web.record import RequestRecord
 from gateway.web.routes import WORK, create_router
 from gateway.web.tickets import Priority
 
@@ -31,7 +33,8 @@ class Service:
         self.back = nobody
         door = Door(WORK, LIMITS, 50_000_000, lambda: self.outage, self.wait_for_return)
         self.pipeline = pipeline or FakePipeline()
-        self.app = app_with(self.pipeline, admission=Admission(door, self.gate, Clients(clients)))
+        self.admission = Admission(door, self.gate, Clients(clients))
+        self.app = app_with(self.pipeline, admission=self.admission)
 
     async def wait_for_return(self):
         await self.back()
@@ -368,3 +371,13 @@ async def test_the_metrics_show_what_is_given_out():
     assert "ocr_admission_slots 2.0" in text
     assert "ocr_admission_pixels_in_use 2e+06" in text
     assert 'ocr_admission_waiting{line="batch"} 0.0' in text
+
+
+async def test_a_request_whose_connection_has_waited_for_half_of_its_time_is_refused():
+    service = Service()
+    record = RequestRecord(arrived_at=time.monotonic() - 3)
+    scope = {"type": "http", "headers": [], "query_string": b"timeout=5"}
+    with pytest.raises(Overloaded, match=r"wait 3\.\d s until it was taken"):
+        await service.admission.admit(scope, record)
+    scope["query_string"] = b"timeout=7"
+    assert await service.admission.admit(scope, record)

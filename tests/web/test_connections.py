@@ -4,6 +4,9 @@ import asyncio
 import hashlib
 import inspect
 import json
+import socket
+import sys
+import time
 from contextlib import asynccontextmanager, suppress
 
 import pytest
@@ -431,3 +434,23 @@ def fingerprint(function):
 def test_uvicorn_is_the_one_that_guarded_connection_was_written_for(function):
     """If it is not: read what changed, mend GuardedConnection if need be, and write the new fingerprint here."""
     assert fingerprint(function) == PINNED[function]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the kernel does not tell")
+async def test_what_a_connection_has_waited_to_be_taken_counts_for_its_deadline():
+    ages = []
+
+    async def age(scope, receive, send):
+        ages.append(time.monotonic() - record_of(scope).arrived_at)
+        await echo(scope, receive, send)
+
+    async with serving(age) as server:
+        with socket.create_connection(("127.0.0.1", server.port)) as client:
+            client.sendall(GET)
+            time.sleep(0.3)  # noqa: ASYNC251 - a loop that is busy with others
+            client.setblocking(False)
+            await asyncio.get_running_loop().sock_recv(client, 1000)
+            await asyncio.get_running_loop().sock_sendall(client, GET)
+            await asyncio.get_running_loop().sock_recv(client, 1000)
+    assert ages[0] >= 0.29
+    assert ages[1] < ages[0]
