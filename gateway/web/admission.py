@@ -30,6 +30,9 @@ PIXELS_PER_BYTE = 3
 SHARE_QUEUED = 0.5
 """Of a request's time, that it may have waited until its connection was taken. Most clients are gone by then."""
 
+LEAST_QUEUED_S = 0.1
+"""What is no wait, however little time a request has."""
+
 UNDECLARED_BYTES = 1_000_000
 """What a body that does not declare its length is taken for."""
 
@@ -90,7 +93,7 @@ class Admission:
 
     def _check_age(self, record: RequestRecord, timeout_s: float) -> None:
         age_s = time.monotonic() - record.arrived_at
-        if age_s > SHARE_QUEUED * timeout_s:
+        if age_s > max(LEAST_QUEUED_S, SHARE_QUEUED * timeout_s):
             raise Overloaded(f"the connection had to wait {age_s:.1f} s until it was taken")
 
     def _check_client(self, headers: Headers, record: RequestRecord) -> Priority:

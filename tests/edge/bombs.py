@@ -34,6 +34,7 @@ def bombs():
         Bomb("PNG that says 2^31 - 1 pixels a side", png(2**31 - 1, 2**31 - 1, rows=0), large),
         Bomb("PNG with 10,000 chunks of text", png(10, 10, before=png_chunk(b"tEXt", b"a\0b") * 10_000), broken),
         Bomb("PNG in 100,000 pieces", png(10, 10, before=png_chunk(b"IDAT", b"") * 100_000), broken),
+        Bomb("PNG with a chunk that says 4 GB", png(10, 10, before=b"\xff\xff\x09\x23IDAT"), ("", *broken)),
         Bomb("PNG with a profile of 60 MB", png(10, 10, before=profile(60_000_000)), ("", *broken)),
         Bomb("GIF of 65,535 pixels a side", gif(65_535, 65_535), large),
         Bomb("GIF whose frame is larger than its screen", gif(10, 10, frame=(65_535, 65_535)), large),

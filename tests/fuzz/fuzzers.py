@@ -33,7 +33,7 @@ class Outcome:
     log: Path
 
 
-def run_atheris(python: Path, folder: Path, seconds: int) -> Outcome:
+def run_atheris(python: Path, folder: Path, seconds: int, *, seed: int | None = None) -> Outcome:
     """Coverage-guided inputs for header parsing, decoding, multipart and JSON. What is found stays in the folder."""
     corpus, log = folder / "corpus", folder / "atheris.log"
     write_seeds(corpus)
@@ -45,19 +45,23 @@ def run_atheris(python: Path, folder: Path, seconds: int) -> Outcome:
         f"-rss_limit_mb={MEMORY_MB}",
         f"-max_len={LARGEST_INPUT_BYTES}",
         f"-artifact_prefix={folder}/found-",
+        *([] if seed is None else [f"-seed={seed}"]),
         str(corpus),
     ]
     status = _run(command, log)
     return Outcome("atheris", _number(r"Done (\d+) runs", log), status == 0, log)
 
 
-def run_schemathesis(python: Path, folder: Path, address: str, *, seconds: int, cases: int) -> Outcome:
+def run_schemathesis(
+    python: Path, folder: Path, address: str, *, seconds: int, cases: int, seed: int | None = None
+) -> Outcome:
     """Requests made from the whole OpenAPI document, and all checks of their answers."""
     seeds, log = folder / "images", folder / "schemathesis.log"
     write_seeds(seeds)
     command = [str(python.with_name("schemathesis")), "--config-file", str(HERE / "schemathesis.toml")]
     command += ["run", f"{address}/openapi.json", "--checks", "all", "--max-examples", str(cases), "--no-color"]
     command += ["--max-time", str(seconds), "--continue-on-failure", "--phases", "examples,coverage,fuzzing"]
+    command += [] if seed is None else ["--seed", str(seed)]
     hooks = {"SCHEMATHESIS_HOOKS": "hooks", "PYTHONPATH": str(HERE), "FUZZ_IMAGES": str(seeds)}
     status = _run(command, log, hooks, folder=folder)  # it keeps a cache where it runs
     return Outcome("schemathesis", _number(r"(\d+) generated", log), status == 0, log)

@@ -283,7 +283,7 @@ async def test_an_image_that_grows_beyond_what_there_is_is_refused_in_time():
     service = Service(FakePipeline(pixels=40_000_000), slots=10)
     others = [service.gate.ask(pixels=45_000_000, priority=Priority.INTERACTIVE, timeout_s=30.0) for _ in range(3)]
     service.pipeline.pixels = 50_000_000
-    answer = await service.post(params={"timeout": "0.1"})
+    answer = await service.post(params={"timeout": "0.5"})
     assert (answer.status_code, answer.json()["code"], answer.json()["stage"]) == (503, "overloaded", "admission")
     assert "connection" not in answer.headers, "the body was read, so the connection can be used again"
     for ticket in others:

@@ -8,21 +8,30 @@ import cv2
 import numpy as np
 
 from gateway.ocr.decoding.depth import depth_warnings, from_16_bits
+from gateway.ocr.decoding.formats import FileType, identify
 from gateway.ocr.decoding.picture import Raw
+from gateway.ocr.decoding.png import is_cut_off
 
 _AS_STORED = cv2.IMREAD_IGNORE_ORIENTATION
 
 
 def decode_plain(data: bytes) -> Raw | None:
     """A picture with 8 bits of grey, or of each colour."""
-    pixels = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR | _AS_STORED)
+    pixels = _decode(data, cv2.IMREAD_COLOR)
     return None if pixels is None else Raw(np.asarray(pixels, np.uint8))
 
 
 def decode_deep(data: bytes) -> Raw | None:
     """A picture with 16 bits of each colour."""
-    samples = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED | _AS_STORED)
+    samples = _decode(data, cv2.IMREAD_UNCHANGED)
     if samples is None or samples.dtype != np.uint16 or samples.ndim != 3 or samples.shape[2] != 3:
         return None
     deep = samples.astype(np.uint16, copy=False)
     return Raw(from_16_bits(deep), warnings=depth_warnings(deep))
+
+
+def _decode(data: bytes, flags: int) -> cv2.typing.MatLike | None:
+    """What OpenCV makes of it. For a chunk that is not there it would make room first, up to 4 GB."""
+    if identify(data) is FileType.PNG and is_cut_off(data):
+        return None
+    return cv2.imdecode(np.frombuffer(data, np.uint8), flags | _AS_STORED)
