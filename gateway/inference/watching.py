@@ -59,14 +59,12 @@ class Watch:
         self._options = options
         self._there = asyncio.Event()
         self._examined = asyncio.Event()
-        self._silent = asyncio.Event()
         self._failures = 0
 
     async def run(self) -> None:
         """Watch for ever; cancel to stop."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._listen())
-            tasks.create_task(self._knock_for_ever())
             tasks.create_task(self._examine_for_ever())
 
     async def refresh(self) -> None:
@@ -119,21 +117,23 @@ class Watch:
         wait for the one before, so that a slow network is no silence.
         """
         silent = 0
+        knocking: asyncio.Task[None] | None = None
         async with asyncio.TaskGroup() as beats:
             while True:
+                if self._endpoint.state is State.SILENT and (knocking is None or knocking.done()):
+                    knocking = beats.create_task(self._knock())
                 signs = self._endpoint.signs_of_life
                 beats.create_task(self._beat())
                 await asyncio.sleep(self._options.beat_s)
                 silent = silent + 1 if self._endpoint.signs_of_life == signs else 0
                 self._judge_silence(silent)
 
-    async def _knock_for_ever(self) -> None:
+    async def _knock(self) -> None:
         """While the server is silent, have a heartbeat wait that outlives the connection.
 
         gRPC gives that up after some seconds, and without a call that waits it makes another one only at the next beat.
         """
-        while True:
-            await self._silent.wait()
+        while self._endpoint.state is State.SILENT:
             await self._beat(patient=True)
             await asyncio.sleep(KNOCK_PAUSE_S)
 
@@ -146,7 +146,6 @@ class Watch:
             self._found()
 
     def _found(self) -> None:
-        self._silent.clear()
         if not self._there.is_set():
             self._examined.clear()
             self._there.set()
@@ -156,8 +155,6 @@ class Watch:
         if meaning in BLAMED:
             self._there.clear()
             self._endpoint.leave(BLAMED[meaning], error)
-            if self._endpoint.state is not State.SILENT:
-                self._silent.clear()
         elif meaning is REFUSED:
             # The health service is closed to us, but somebody said so.
             self._endpoint.heard()
@@ -168,7 +165,6 @@ class Watch:
         endpoint.quiet = ticks >= self._options.quiet_ticks
         if ticks >= self._options.silent_ticks and endpoint.healthy:
             self._there.clear()
-            self._silent.set()
             endpoint.leave(State.SILENT, failure("heartbeat", NO_SIGN_OF_LIFE))
 
     async def _examine_for_ever(self) -> None:
