@@ -70,7 +70,6 @@ class GuardedConnection(HttpToolsProtocol):
         self._in_header = True
         self._begun = False
         self._refused = False
-        self._queued_s = 0.0
         self._fault = "the request is not valid HTTP/1.1"
         self._header_timer: asyncio.TimerHandle | None = None
         self._flush_timer: asyncio.TimerHandle | None = None
@@ -79,7 +78,6 @@ class GuardedConnection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Start the clock, or refuse one connection too many."""
-        self._queued_s = waited_s(transport)
         super().connection_made(LingeringTransport(transport, lambda: self._begun))
         metrics.CONNECTIONS.inc()
         self._await_header()
@@ -136,9 +134,7 @@ class GuardedConnection(HttpToolsProtocol):
         self._header_room = self._limits.header_bytes
         self._stop_header_timer()
         super().on_headers_complete()
-        if self._queued_s:
-            record_of(cast("Scope", self.cycle.scope)).arrived_at -= self._queued_s
-            self._queued_s = 0.0
+        record_of(cast("Scope", self.cycle.scope)).arrived_at -= waited_s(self.transport)
 
     def on_message_complete(self) -> None:
         """A request has been read."""

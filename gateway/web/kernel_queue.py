@@ -1,6 +1,6 @@
-"""How long a connection had waited in the kernel's queue when the event loop took it.
+"""How long a request had waited in the kernel's queue when the event loop took it.
 
-Its request was complete, and its deadline ran, while the loop was busy with others. Linux tells when the last data
+It had come, and its deadline ran, while the loop was busy with others. Linux tells when the last data
 came (`struct tcp_info` of linux/tcp.h); elsewhere nothing is known, and nothing is counted.
 """
 

@@ -16,7 +16,7 @@ class RequestRecord:
 
     Attributes:
         arrived_at: when its header was complete, on the monotonic clock; its deadline counts from here. Earlier by what
-            its connection had waited to be taken.
+            it had waited in the kernel's queue.
         times: time spent in each stage.
         status: of the answer; 500 until one is sent.
         body_bytes, answer_bytes: received and sent.
