@@ -78,18 +78,16 @@ class Admission:
             InvalidRequest, BodyTooLarge: its headers say enough.
             Overloaded: there was no room in time.
         """
-        headers = Headers(scope=scope)
+        headers, timeout_s = Headers(scope=scope), self._timeout_s(scope)
         try:
-            self._check_age(record, self._timeout_s(scope))
+            self._check_age(record, timeout_s)
             priority = self._check_client(headers, record)
-            await self._check_outage(record.arrived_at + self._timeout_s(scope))
+            await self._check_outage(record.arrived_at + timeout_s)
             declared = check_declared(headers, max_bytes=self._door.limits.max_body_bytes)
         except OcrError as error:
             metrics.REFUSED.labels(error.code).inc()
             raise
-        return await self._permits.acquire(
-            pixels=self._guess(declared), priority=priority, timeout_s=self._timeout_s(scope)
-        )
+        return await self._permits.acquire(pixels=self._guess(declared), priority=priority, timeout_s=timeout_s)
 
     def _check_age(self, record: RequestRecord, timeout_s: float) -> None:
         age_s = time.monotonic() - record.arrived_at
