@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help serve test check format e2e edge accuracy boxes formats documents fuzz drills drills-short overload rollout lock clean
+.PHONY: help serve test check format e2e edge accuracy boxes formats documents fuzz drills drills-short overload rollout ops-check lock clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -59,6 +59,9 @@ overload: $(STAMP) ## ask two to ten times more than can be answered; writes int
 
 rollout: $(STAMP) ## replace gateways, Tritons and a model under load; writes into docs/overload.md (15 minutes)
 	@$(BIN)/python -m loadtest.rollout $(ARGS)
+
+ops-check: $(STAMP) ## everything in deploy/ read by the programs it is for; says which of them are missing
+	@$(BIN)/python -m tests.ops
 
 lock: ## write the lock files anew (needs uv)
 	@cd requirements && ./lock

@@ -12,7 +12,7 @@ import pytest
 from gateway.settings import Settings
 from gateway.watchdog import give_signs_of_life, sign_interval_s
 
-UNIT = Path(__file__).parents[1] / "deploy" / "systemd" / "ocr-gateway.service"
+UNIT = Path(__file__).parents[1] / "deploy" / "systemd" / "ocr-gateway@.service"
 
 
 @asynccontextmanager
@@ -67,7 +67,7 @@ def test_there_are_four_signs_in_the_time_that_systemd_waits(environment, expect
 
 
 def test_the_unit_fits_the_defaults():
-    unit = ConfigParser(interpolation=None)
+    unit = ConfigParser(interpolation=None, strict=False)
     unit.optionxform = str
     unit.read_string(UNIT.read_text())
     service = unit["Service"]
