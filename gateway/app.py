@@ -10,7 +10,7 @@ import uvicorn
 from fastapi import FastAPI
 from prometheus_client import disable_created_metrics
 
-from gateway import __version__
+from gateway import __version__, metrics
 from gateway.canary import Canary
 from gateway.concurrency import CpuPool
 from gateway.deadline import Deadline
@@ -25,6 +25,7 @@ from gateway.inference.triton import TritonBackend
 from gateway.inference.watching import WatchOptions
 from gateway.line_reader import LineReader
 from gateway.logs import logging_to
+from gateway.loop_lag import watch_loop_lag
 from gateway.metrics import StageTimes
 from gateway.ocr.decoding.limits import DecodeLimits
 from gateway.ocr.options import PageOptions
@@ -147,7 +148,7 @@ def create_app(
             processes.warm_up()
         tasks = [asyncio.create_task(canary.run())]
         await canary.wait_tried(first_look_s)
-        tasks.append(asyncio.create_task(give_signs_of_life(os.environ)))
+        tasks += [asyncio.create_task(give_signs_of_life(os.environ)), asyncio.create_task(watch_loop_lag())]
         try:
             yield
         finally:
@@ -180,7 +181,20 @@ def create_app(
     app = create_web(version=__version__, lifespan=lifespan, admission=make_admission(settings, door))
     app.include_router(create_router(services))
     app.add_middleware(CloseWhileDraining, draining=draining)
+    metrics.BUILD.labels(__version__).set(1)
+    metrics.CONNECTIONS_LIMIT.set(settings.max_connections)
+    metrics.READY.set_function(lambda: canary.ready and not draining())
+    show_use(pool, processes)
     return app
+
+
+def show_use(pool: CpuPool, processes: DecoderPool | None) -> None:
+    """Let the instruments read how busy threads and processes are when they are asked."""
+    metrics.POOL_THREADS.set(pool.threads)
+    metrics.POOL_JOBS.set_function(lambda: pool.busy)
+    if processes:
+        metrics.DECODERS.set(processes.most)
+        metrics.DECODERS_BUSY.set_function(lambda: processes.busy)
 
 
 def make_decoder_pool(settings: Settings) -> DecoderPool | None:

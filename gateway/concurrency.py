@@ -45,6 +45,11 @@ class Slots:
         self._taken = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
 
+    @property
+    def taken(self) -> int:
+        """How many are taken."""
+        return self._taken
+
     async def acquire(self) -> None:
         """Take a slot when it is one's turn."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()

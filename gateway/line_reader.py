@@ -97,7 +97,7 @@ class LineReader:
         await page.make_first_readings(times)
         if options.reread:
             with times.stage("reread"):
-                await page.make_second_readings()
+                await page.make_second_readings(times.within())
         return page.result()
 
     async def place_words(
@@ -118,7 +118,7 @@ class LineReader:
             crops = await self._pool.run(cut_crops, image, quads, contract, deadline=deadline)
         with times.stage("recognize"):
             pieces = [piece for crop in crops for piece in crop.pieces]
-            answers = await self._batcher.read(pieces, deadline=deadline, partial=options.partial)
+            answers = await self._batcher.read(pieces, deadline=deadline, partial=options.partial, sent=times.sent)
         with times.stage("ctc"):
             outcomes = await self._pool.run(
                 decode_crops, crops, answers, contract, options.space_probability, deadline=deadline
@@ -149,10 +149,10 @@ class _PageReading:
             self._readings.pop(task.line, None)
             self._unread[task.line] = error
 
-    async def make_second_readings(self) -> None:
+    async def make_second_readings(self, times: StageTimes) -> None:
         """Read doubtful lines the other way up; if the page proves to be turned, read the others its way up too."""
         turns = ((line, next_turn(readings, self._options)) for line, readings in self._readings.items())
-        await self._make_again([LineTask(line, turned) for line, turned in turns if turned is not None])
+        await self._make_again([LineTask(line, turned) for line, turned in turns if turned is not None], times)
         votes = [lean(readings, self._options) for readings in self._readings.values()]
         self._page = page_turn(votes, self._options)
         await self._make_again(
@@ -160,7 +160,8 @@ class _PageReading:
                 LineTask(line, self._page)
                 for line, readings in self._readings.items()
                 if lacks_page_turn(readings, self._page, self._options)
-            ]
+            ],
+            times,
         )
 
     def result(self) -> ReadLines:
@@ -181,9 +182,9 @@ class _PageReading:
             tasks += [LineTask(line, turned) for turned in first_turns((int(height), int(width)), self._options)]
         return tasks
 
-    async def _make_again(self, tasks: Sequence[LineTask]) -> None:
-        """Second readings are part of one stage; a line that gets none keeps its first."""
-        self._lacking |= {task.line for task, _ in await self._make(tasks, StageTimes())}
+    async def _make_again(self, tasks: Sequence[LineTask], times: StageTimes) -> None:
+        """A line that gets no second reading keeps its first."""
+        self._lacking |= {task.line for task, _ in await self._make(tasks, times)}
 
     async def _make(self, tasks: Sequence[LineTask], times: StageTimes) -> list[tuple[LineTask, OcrError]]:
         """Make readings and add them to those of their lines; those that could not be made, and why."""

@@ -2,8 +2,11 @@
 
 Loggers only put their records into a bounded queue; a thread formats and writes them. So whoever reads our output and
 stops reading it can't stop the event loop. What does not fit is dropped, what can't be written because the disk is full
-is lost, and the next line says how much. A warning or an error that repeats is written ten times a second at most;
-lines about requests (level info) always are.
+is lost, and the next line says how much. A warning or an error that repeats is written ten times a second at most, and
+the first line of a later second says how many were held back; lines about requests are never held back.
+
+Severities: DEBUG is for whoever looks for something; INFO happens as intended; WARNING means that something outside of
+the gateway fails, and that it copes; ERROR needs somebody to look; CRITICAL is a bug that nobody else would notice.
 """
 
 import logging
@@ -20,7 +23,12 @@ from asgi_correlation_id import correlation_id
 from pythonjsonlogger.core import RESERVED_ATTRS
 from pythonjsonlogger.json import JsonFormatter
 
+from gateway.metrics import LOG_LINES, LOG_LINES_LOST
+
 LogFormat = Literal["json", "text"]
+
+REQUESTS = "gateway.requests"
+"""The logger of the one line that each request ends with."""
 
 _MAX_QUEUED = 10_000
 _REPEATS_PER_S = 10
@@ -55,20 +63,34 @@ def logging_to(stream: TextIO = sys.stderr, *, level: str = "info", log_format: 
 
 
 class HoldBackRepeats(logging.Filter):
-    """Lets a warning or an error pass ten times a second; the tenth says that there may be more."""
+    """Lets a warning or an error pass ten times a second.
+
+    The tenth says that there may be more, and the first line of a later second, whatever it is about, how many.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self._second = 0
         self._seen = Counter[tuple[str, str]]()
+        self._held_back = 0
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether the record is written."""
-        if record.levelno < logging.WARNING:
-            return True
         if int(record.created) != self._second:
-            self._second = int(record.created)
-            self._seen.clear()
+            self._begin_second(record)
+        if record.levelno < logging.WARNING or record.name == REQUESTS or self._is_seldom(record):
+            return True
+        self._held_back += 1
+        LOG_LINES_LOST.labels("held_back").inc()
+        return False
+
+    def _begin_second(self, record: logging.LogRecord) -> None:
+        if self._held_back:
+            record.__dict__["held_back_before"] = self._held_back
+        self._second, self._held_back = int(record.created), 0
+        self._seen.clear()
+
+    def _is_seldom(self, record: logging.LogRecord) -> bool:
         kind = record.name, record.msg
         self._seen[kind] += 1
         if self._seen[kind] == _REPEATS_PER_S:
@@ -92,6 +114,7 @@ class QueueOrDrop(QueueHandler):
 
     def enqueue(self, record: logging.LogRecord) -> None:
         """Add the record, or count it as dropped."""
+        LOG_LINES.labels(record.levelname.lower()).inc()
         if self._dropped:
             record.__dict__["dropped_before"] = self._dropped
         try:
@@ -99,6 +122,7 @@ class QueueOrDrop(QueueHandler):
             self._dropped = 0
         except Full:
             self._dropped += 1
+            LOG_LINES_LOST.labels("dropped").inc()
 
 
 class WriteOrCount(logging.StreamHandler[TextIO]):
@@ -126,6 +150,7 @@ class WriteOrCount(logging.StreamHandler[TextIO]):
         """Count the record if the stream is at fault: nothing could be written about it either."""
         if isinstance(sys.exception(), OSError):
             self._unwritten += 1
+            LOG_LINES_LOST.labels("unwritten").inc()
         else:
             super().handleError(record)
 

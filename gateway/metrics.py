@@ -36,6 +36,25 @@ LATENCY_BUCKETS_S = (
 """OpenTelemetry's list for HTTP, with the target's 200 ms as an edge and a longer tail for CPU machines."""
 
 ROWS_BUCKETS = (1, 2, 4, 8, 16, 32, 64)
+PIXELS_BUCKETS = (100_000, 500_000, 1_000_000, 2_000_000, 5_000_000, 10_000_000, 20_000_000, 50_000_000)
+LAG_BUCKETS_S = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
+HEARTBEAT_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1)
+
+BUILD = Gauge("ocr_build_info", "1; the version of the gateway is a label.", ("version",))
+READY = Gauge("ocr_ready", "1 while /readyz says yes.")
+LOOP_LAG_SECONDS = Histogram(
+    "ocr_event_loop_lag_seconds",
+    "How much later than it should the event loop got round to a task, asked ten times a second.",
+    buckets=LAG_BUCKETS_S,
+)
+POOL_THREADS = Gauge("ocr_cpu_pool_threads", "Threads that decode and compute.")
+POOL_JOBS = Gauge("ocr_cpu_pool_jobs", "Pieces of work that they do, or that wait for one of them.")
+LOG_LINES = Counter("ocr_log_lines_total", "Lines logged, by severity.", ("level",))
+LOG_LINES_LOST = Counter(
+    "ocr_log_lines_lost_total",
+    "Lines that are not in the log: repeats held back, no room in the queue, or not written (disk full).",
+    ("reason",),
+)
 
 REQUESTS = Counter("ocr_http_requests_total", "Requests answered.", ("route", "method", "status"))
 REQUEST_SECONDS = Histogram(
@@ -44,12 +63,15 @@ REQUEST_SECONDS = Histogram(
     ("route",),
     buckets=LATENCY_BUCKETS_S,
 )
+REQUEST_BYTES = Counter("ocr_http_request_body_bytes_total", "Bytes of bodies received.", ("route",))
+RESPONSE_BYTES = Counter("ocr_http_response_body_bytes_total", "Bytes of bodies sent.", ("route",))
 REQUESTS_IN_FLIGHT = Gauge("ocr_http_requests_in_flight", "Requests being answered.")
 ERRORS = Counter("ocr_errors_total", "Problem documents sent, by code.", ("code",))
 STAGE_SECONDS = Histogram(
     "ocr_stage_duration_seconds", "Time a request spent in a stage.", ("stage",), buckets=LATENCY_BUCKETS_S
 )
 CONNECTIONS = Gauge("ocr_connections", "Connections of clients, also those that are about to end.")
+CONNECTIONS_LIMIT = Gauge("ocr_connections_limit", "Connections that may be open at once.")
 CONNECTIONS_REFUSED = Counter(
     "ocr_connections_refused_total", "Connections ended before there was a request, by the problem sent.", ("code",)
 )
@@ -63,7 +85,11 @@ WAITING = Gauge(
 SLOTS = Gauge("ocr_admission_slots", "Requests that may be under way at once, at the present pace.")
 SLOTS_IN_USE = Gauge("ocr_admission_slots_in_use", "Requests under way.")
 PIXELS_IN_USE = Gauge("ocr_admission_pixels_in_use", "Pixels of the images under way, partly guessed.")
+PIXELS_LIMIT = Gauge("ocr_admission_pixels_limit", "Pixels that may be under way at once.")
 UPLOADS_PARKED = Gauge("ocr_admission_parked_uploads", "Slow uploads, which hold no slot.")
+PARKED_BYTES = Gauge("ocr_admission_parked_bytes", "Bytes that slow uploads hold.")
+DECODERS = Gauge("ocr_decoders", "Decoder processes that may work at once.")
+DECODERS_BUSY = Gauge("ocr_decoders_busy", "Decoder processes that work.")
 DECODERS_LOST = Counter(
     "ocr_decoders_lost_total",
     "Decoder processes that died, were too slow, or whose request ended.",
@@ -73,6 +99,7 @@ PAGES = Counter("ocr_pages_total", "Pages sent.")
 PAGES_FAILED = Counter(
     "ocr_pages_failed_total", "Pages and files that were not read, although others of their request were.", ("code",)
 )
+PAGE_PIXELS = Histogram("ocr_page_pixels", "Pixels of each page sent.", buckets=PIXELS_BUCKETS)
 LINES = Counter("ocr_lines_total", "Lines returned.")
 WARNINGS = Counter("ocr_warnings_total", "Warnings given with pages.", ("code",))
 
@@ -94,7 +121,23 @@ ENDPOINT_CALLS = Counter(
 )
 ENDPOINT_CALLS_IN_FLIGHT = Gauge("ocr_endpoint_calls_in_flight", "Calls to one server under way.", ("endpoint",))
 ENDPOINT_PROBES = Counter("ocr_endpoint_probes_total", "Tiny inferences that test one server.", ("endpoint", "outcome"))
-ENDPOINT_METRICS = (ENDPOINT_STATE, ENDPOINT_CALLS, ENDPOINT_CALLS_IN_FLIGHT, ENDPOINT_PROBES)
+ENDPOINT_HEARTBEAT_SECONDS = Histogram(
+    "ocr_endpoint_heartbeat_seconds",
+    "Time until one server answered a question that takes no model: network, and its patience.",
+    ("endpoint",),
+    buckets=HEARTBEAT_BUCKETS_S,
+)
+ENDPOINT_MODEL = Gauge(
+    "ocr_endpoint_model_info", "1 for each model and version that one server serves.", ("endpoint", "model", "version")
+)
+ENDPOINT_METRICS = (
+    ENDPOINT_STATE,
+    ENDPOINT_CALLS,
+    ENDPOINT_CALLS_IN_FLIGHT,
+    ENDPOINT_PROBES,
+    ENDPOINT_HEARTBEAT_SECONDS,
+    ENDPOINT_MODEL,
+)
 """What there is for each server, and is forgotten with it: addresses come and go."""
 
 RETRIES = Counter("ocr_backend_retries_total", "Calls tried again on another server, by what failed.", ("code",))
@@ -102,6 +145,9 @@ WIRE_BYTES = Counter(
     "ocr_backend_wire_bytes_total",
     "Size of the messages exchanged with the inference server.",
     ("model", "direction"),
+)
+DETECTION_WAIT_SECONDS = Histogram(
+    "ocr_detection_wait_seconds", "Time a page waited for its detection call.", buckets=LATENCY_BUCKETS_S
 )
 CHUNK_ROWS = Histogram(
     "ocr_chunk_rows",
@@ -132,10 +178,26 @@ CANARY_SECONDS = Histogram("ocr_canary_duration_seconds", "Time to read the know
 
 
 @dataclass(slots=True)
+class Sent:
+    """What one request had the models do.
+
+    Attributes:
+        chunks: recognition calls that carried lines of it, also those that failed.
+    """
+
+    chunks: int = 0
+
+
+@dataclass(slots=True)
 class StageTimes:
     """How long one request spent in each stage, in the order in which the stages were first met."""
 
     seconds: dict[str, float] = field(default_factory=dict)
+    sent: Sent = field(default_factory=Sent)
+
+    def within(self) -> "StageTimes":
+        """Times of what happens within a stage: no stages of the request, but its chunks are."""
+        return StageTimes(sent=self.sent)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -159,9 +221,10 @@ class StageTimes:
         return ", ".join(f"{name};dur={1000 * seconds:.1f}" for name, seconds in self.seconds.items())
 
 
-def count_page(lines: int, warnings: Iterable[str]) -> None:
+def count_page(pixels: int, lines: int, warnings: Iterable[str]) -> None:
     """Count a page that was sent, with the codes of its warnings."""
     PAGES.inc()
+    PAGE_PIXELS.observe(pixels)
     LINES.inc(lines)
     for code in warnings:
         WARNINGS.labels(code).inc()

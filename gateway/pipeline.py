@@ -144,7 +144,7 @@ class OcrPipeline:
         """The lines of a thin image, or the whole image as one line if that reads better."""
         region = whole_region(image)
         with times.stage("reread"):
-            read = await self._lines.read(image, [region.quad], options, deadline=deadline, times=StageTimes())
+            read = await self._lines.read(image, [region.quad], options, deadline=deadline, times=times.within())
         reading = read.readings[0]
         if reading is None:
             return lines, lacking_warnings(1)

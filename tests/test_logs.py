@@ -9,7 +9,8 @@ import warnings
 import pytest
 from asgi_correlation_id import correlation_id
 
-from gateway.logs import HoldBackRepeats, QueueOrDrop, WriteOrCount, logging_to
+from gateway.logs import REQUESTS, HoldBackRepeats, QueueOrDrop, WriteOrCount, logging_to
+from gateway.metrics import LOG_LINES, LOG_LINES_LOST
 
 logger = logging.getLogger("gateway.somewhere")
 
@@ -171,6 +172,34 @@ def test_repeats_are_counted_anew_every_second_and_for_each_message():
 def test_lines_about_requests_are_never_held_back():
     hold_back = HoldBackRepeats()
     assert all(hold_back.filter(record(level=logging.INFO)) for _ in range(1000))
+
+
+def test_the_first_line_of_a_later_second_says_how_many_were_held_back():
+    hold_back = HoldBackRepeats()
+    storm = [record(created=1000.0) for _ in range(35)]
+    later, still_later = record("other", logging.INFO, 1002.0), record("other", logging.INFO, 1003.0)
+    passed = [line for line in (*storm, later, still_later) if hold_back.filter(line)]
+    assert len(passed) == 12
+    assert [vars(line).get("held_back_before") for line in (later, still_later)] == [25, None]
+
+
+def test_lines_that_requests_end_with_are_never_held_back():
+    hold_back = HoldBackRepeats()
+    lines = [record(level=logging.ERROR) for _ in range(100)]
+    for line in lines:
+        line.name = REQUESTS
+    assert all(hold_back.filter(line) for line in lines)
+
+
+def test_lines_are_counted_by_severity_and_lost_ones_by_reason():
+    written, lost = LOG_LINES.labels("warning")._value, LOG_LINES_LOST.labels("held_back")._value
+    before = written.get(), lost.get()
+    with logging_to(io.StringIO()):
+        for _ in range(10):
+            logger.warning("seldom")
+    hold_back = HoldBackRepeats()
+    assert sum(hold_back.filter(record()) for _ in range(13)) == 10
+    assert (written.get(), lost.get()) == (before[0] + 10, before[1] + 3)
 
 
 def test_python_warnings_are_lines_too():

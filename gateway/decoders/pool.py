@@ -41,6 +41,16 @@ class DecoderPool:
         self._idle: list[DecoderProcess] = []
         self._closed = False
 
+    @property
+    def most(self) -> int:
+        """How many processes may work at once."""
+        return self._limits.processes
+
+    @property
+    def busy(self) -> int:
+        """How many work."""
+        return self._slots.taken
+
     def warm_up(self) -> None:
         """See to it that a process is up, or on its way, for whoever comes next."""
         if not self._idle and not self._closed:

@@ -82,7 +82,9 @@ class Batcher:
         self._calls: set[_Call] = set()
         self._closed = False
 
-    async def read(self, crops: Sequence[Crop], *, deadline: Deadline, partial: bool = False) -> list[Answer]:
+    async def read(
+        self, crops: Sequence[Crop], *, deadline: Deadline, partial: bool = False, sent: metrics.Sent | None = None
+    ) -> list[Answer]:
         """The steps of each crop, in the order of `crops`.
 
         They cover the whole bucket, padding included. A step is equally wide in all buckets, so step `s` lies over
@@ -92,6 +94,7 @@ class Batcher:
             crops: lines of the models' line height, none wider than the last bucket.
             deadline: no call is made for these lines when it has passed.
             partial: give the lines that could be read if others could not; those have their error in place of steps.
+            sent: counts the calls that carry these lines.
 
         Raises:
             InferenceTimeout: not all lines were read before the deadline.
@@ -106,7 +109,7 @@ class Batcher:
         if not crops:
             return []
         buckets = [bucket_for(crop, self._backend.contract.recognition) for crop in crops]
-        owner = Owner(len(crops), deadline, partial, asyncio.get_running_loop().create_future())
+        owner = Owner(len(crops), deadline, partial, asyncio.get_running_loop().create_future(), sent or metrics.Sent())
         self._enqueue(owner, buckets, crops)
         self._send()
         try:
@@ -158,6 +161,8 @@ class Batcher:
         sent = sent_rows(self._backend.contract.recognition, bucket_width, len(rows))
         attempt = self._row_limits.begin(bucket_width, sent)
         call = _Call(rows, attempt, step_below(steps, sent), task, owners)
+        for owner in owners:
+            owner.sent.chunks += 1
         self._calls.add(call)
         task.add_done_callback(lambda task: self._ended(call, task))
         self._count(call)

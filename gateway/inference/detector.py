@@ -40,8 +40,9 @@ class Detector:
 
     async def _wait_for_turn(self, deadline: Deadline, started: float) -> None:
         try:
-            async with asyncio.timeout(deadline.remaining()):
-                await self._free.acquire()
+            with metrics.DETECTION_WAIT_SECONDS.time():
+                async with asyncio.timeout(deadline.remaining()):
+                    await self._free.acquire()
         except TimeoutError as error:
             raise _not_sent(started) from error
 

@@ -11,7 +11,7 @@ What a failed call says of its server decides whether it stays. A full queue or 
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
 
@@ -40,7 +40,9 @@ from gateway.inference.served_models import ModelNames, ModelReader
 from gateway.metrics import (
     ENDPOINT_CALLS,
     ENDPOINT_CALLS_IN_FLIGHT,
+    ENDPOINT_HEARTBEAT_SECONDS,
     ENDPOINT_METRICS,
+    ENDPOINT_MODEL,
     ENDPOINT_STATE,
     outcome_counted,
 )
@@ -194,8 +196,10 @@ class Endpoint:
         Raises:
             BackendError: none came in time; or it exits, or can't be reached.
         """
+        began_at = time.monotonic()
         with translated("heartbeat"):
             await self._connection.stub.ServerLive(ServerLiveRequest(), timeout=timeout_s, wait_for_ready=patient)
+        ENDPOINT_HEARTBEAT_SECONDS.labels(self.address).observe(time.monotonic() - began_at)
         self.heard()
 
     async def read_contract(self) -> Contract:
@@ -287,6 +291,7 @@ class Endpoint:
         recognition = await self._reader.read(self._names.recognition)
         contract = read_contract(detection=detection, recognition=recognition)
         versions = {(one.config.name, one.version) for one in (*detection, *recognition)}
+        self._show_models(versions)
         if contract != self.contract:
             self._versions.clear()
         if not versions <= self._versions:
@@ -306,6 +311,11 @@ class Endpoint:
             logger.info("endpoint %s is in rotation", self.address)
         else:
             logger.warning("endpoint %s is out of rotation, %s: %s", self.address, state, reason)
+
+    def _show_models(self, versions: Collection[tuple[str, str]]) -> None:
+        ENDPOINT_MODEL.remove_by_labels({"endpoint": self.address})
+        for model, version in versions:
+            ENDPOINT_MODEL.labels(self.address, model, version).set(1)
 
     def _show_state(self) -> None:
         for state in State:

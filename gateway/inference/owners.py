@@ -13,6 +13,7 @@ from typing import TypeAlias, TypeGuard
 from gateway.arrays import Crop, LineSteps
 from gateway.deadline import Deadline
 from gateway.errors import InferenceFailed, InferenceTimeout, OcrError, OutOfMemory
+from gateway.metrics import Sent
 
 Answer: TypeAlias = LineSteps | OcrError
 """What was read, or why nothing was."""
@@ -46,6 +47,7 @@ class Owner:
         deadline: when it stops waiting.
         partial: whether it takes an error for an answer.
         done: set when there is nothing left to wait for.
+        sent: counts the calls that carry its lines.
         started_at: on the monotonic clock.
         answers: by the lines' indices.
         error: what ended it.
@@ -55,6 +57,7 @@ class Owner:
     deadline: Deadline
     partial: bool
     done: asyncio.Future[None]
+    sent: Sent = field(default_factory=Sent)
     started_at: float = field(default_factory=time.monotonic)
     answers: dict[int, Answer] = field(default_factory=dict)
     error: BaseException | None = None

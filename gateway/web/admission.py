@@ -138,6 +138,8 @@ def _show(gate: Gate, timeout_s: float) -> None:
     metrics.SLOTS.set_function(lambda: gate.slots(timeout_s))
     metrics.SLOTS_IN_USE.set_function(lambda: gate.slots_in_use)
     metrics.PIXELS_IN_USE.set_function(lambda: gate.pixels_in_use)
+    metrics.PIXELS_LIMIT.set_function(lambda: gate.most_pixels)
+    metrics.PARKED_BYTES.set_function(lambda: gate.parked_bytes)
     metrics.UPLOADS_PARKED.set_function(lambda: gate.parked)
     metrics.WAITING.labels("settling").set_function(lambda: gate.settling)
     for priority in Priority:

@@ -74,6 +74,11 @@ class Gate:
         self.parked = 0
         self.parked_bytes = 0
 
+    @property
+    def most_pixels(self) -> int:
+        """How many pixels may be under way."""
+        return self._limits.pixels
+
     def waiting(self, priority: Priority) -> int:
         """How many wait in the line of this priority."""
         return len(self._lines[priority])

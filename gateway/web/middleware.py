@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway import metrics
 from gateway.errors import InvalidRequest, OcrError
+from gateway.logs import REQUESTS
 from gateway.web.admission import Admission
 from gateway.web.dialects.refusals import SpeakDialect
 from gateway.web.permits import attach
@@ -26,8 +27,12 @@ from gateway.web.record import RequestRecord, record_of
 _SANE_ID = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}")
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"))
 _PROBES = frozenset(("/livez", "/readyz", "/metrics"))
+_TRACEPARENT = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
+_AS_INTENDED = frozenset(("overloaded", "draining", "deadline_exceeded"))
+"""Problems with a status of 500 or more that say nothing against the service: its limits, or the client's own."""
 
 logger = logging.getLogger(__name__)
+request_logger = logging.getLogger(REQUESTS)
 
 
 def add_middleware(app: FastAPI, admission: Admission | None) -> None:
@@ -73,6 +78,7 @@ class WatchRequests(_HttpMiddleware):
 
     async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         record = record_of(scope)
+        record.traceparent = traceparent_of(scope)
         started = time.perf_counter()
 
         async def counted_receive() -> Message:
@@ -185,6 +191,21 @@ def route_of(scope: Scope) -> str:
     return path
 
 
+def traceparent_of(scope: Scope) -> str | None:
+    """The trace context that came with a request (W3C Trace Context, 3.2); None if there is none, or no valid one."""
+    value = Headers(scope=scope).get("traceparent", "")
+    return value if _TRACEPARENT.fullmatch(value) else None
+
+
+def severity(route: str, status: int, code: str | None) -> int:
+    """How severe the end of a request is: a bug is an error, models that fail are a warning, the rest is intended."""
+    if status == 500:
+        return logging.ERROR
+    if status > 500 and code not in _AS_INTENDED:
+        return logging.WARNING
+    return logging.DEBUG if route in _PROBES and status == 200 else logging.INFO
+
+
 def _with_fields(send: Send, fields: Mapping[str, str]) -> Send:
     """A `send` that adds these fields, as they are then, to the header of the answer."""
 
@@ -206,10 +227,11 @@ def _conclude(scope: Scope, record: RequestRecord, seconds: float) -> None:
     method = scope["method"] if scope["method"] in _METHODS else "other"
     metrics.REQUESTS.labels(route, method, record.status).inc()
     metrics.REQUEST_SECONDS.labels(route).observe(seconds)
+    metrics.REQUEST_BYTES.labels(route).inc(record.body_bytes)
+    metrics.RESPONSE_BYTES.labels(route).inc(record.answer_bytes)
     record.times.observe()
-    level = logging.DEBUG if route in _PROBES and record.status == 200 else logging.INFO
-    logger.log(
-        level,
+    request_logger.log(
+        severity(route, record.status, record.code),
         "%s %s %d in %.0f ms",
         method,
         route,
@@ -223,6 +245,8 @@ def _conclude(scope: Scope, record: RequestRecord, seconds: float) -> None:
             "stages_s": {name: round(spent, 4) for name, spent in record.times.seconds.items()},
             "code": record.code,
             "client": record.client,
+            "traceparent": record.traceparent,
+            "chunks": record.times.sent.chunks,
             "lines": record.lines,
             "failed_pages": record.failed_pages,
             "warnings": record.warnings,

@@ -54,4 +54,4 @@ def note(record: RequestRecord, result: PageResult) -> None:
     warnings = tuple(warning.code for warning in result.outcome.warnings)
     record.lines = (record.lines or 0) + len(result.outcome.lines)
     record.warnings = (*record.warnings, *(code for code in warnings if code not in record.warnings))
-    count_page(len(result.outcome.lines), warnings)
+    count_page(result.outcome.width * result.outcome.height, len(result.outcome.lines), warnings)

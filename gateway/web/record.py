@@ -26,6 +26,7 @@ class RequestRecord:
         warnings: codes of the warnings returned.
         route: the path, if it was answered before a route was looked for.
         client: name of the client, if there are API keys.
+        traceparent: W3C trace context that the client sent, if it is a valid one.
         broken: what is wrong with the body as HTTP, if something is; then it can't be read to its end.
         quota: header fields that say what is left of the client's quota.
     """
@@ -41,6 +42,7 @@ class RequestRecord:
     warnings: tuple[str, ...] = ()
     route: str | None = None
     client: str | None = None
+    traceparent: str | None = None
     broken: str = ""
     quota: dict[str, str] = field(default_factory=dict)
 

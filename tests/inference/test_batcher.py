@@ -29,6 +29,7 @@ from hypothesis import strategies as st
 from gateway.deadline import Deadline
 from gateway.errors import BackendUnavailable, Draining, InferenceFailed, InferenceTimeout
 from gateway.inference.batcher import BatchLimits
+from gateway.metrics import Sent
 
 
 async def test_no_lines_need_no_call():
@@ -43,6 +44,14 @@ async def test_lines_come_back_in_their_order():
     async with batcher_of(backend) as batcher:
         crops = [line(mark, width) for mark, width in enumerate([64, 5, 30, 16, 40, 1])]
         assert read_marks(await batcher.read(crops, deadline=later())) == [0, 1, 2, 3, 4, 5]
+
+
+async def test_a_request_is_told_in_how_many_calls_its_lines_were_sent():
+    one, other = Sent(), Sent()
+    async with batcher_of(FakeBackend(), rows=4, calls=1) as batcher:
+        await batcher.read(lines(range(9)), deadline=later(), sent=one)
+        await batcher.read(lines([1]), deadline=later(), sent=other)
+    assert (one.chunks, other.chunks) == (3, 1)
 
 
 async def test_steps_cover_the_whole_bucket():

@@ -276,3 +276,12 @@ async def test_a_name_without_addresses_is_told_and_tried_again():
         names.addresses = [address]
         await eventually(lambda: len(fleet.rotation.serving) == 1)
         await fleet.close()
+
+
+async def test_the_models_of_each_server_and_its_heartbeats_are_shown_and_forgotten_with_it():
+    async with backend_on(small_triton(), watch=closely()) as backend:
+        (endpoint,) = backend.endpoints
+        place = {"endpoint": endpoint.address}
+        assert metric("ocr_endpoint_model_info", **place, model="text_detection", version="1") == 1
+        await eventually(lambda: metric("ocr_endpoint_heartbeat_seconds_count", **place) > 0)
+    assert not metric("ocr_endpoint_model_info", **place, model="text_detection", version="1")

@@ -6,7 +6,7 @@ from web_fakes import FakePipeline, app_with, chunk, client_of, post, send
 
 from gateway import metrics
 from gateway.errors import UnsupportedImage
-from gateway.web.middleware import CatchBugs, CloseUnread, CloseWhileDraining, WatchRequests, is_sane_id
+from gateway.web.middleware import CatchBugs, CloseUnread, CloseWhileDraining, WatchRequests, is_sane_id, severity
 
 DISCONNECT = {"type": "http.disconnect"}
 
@@ -83,6 +83,52 @@ async def test_probes_that_go_well_are_logged_only_for_debugging(caplog):
         ("/metrics", logging.DEBUG),
         ("/readyz", logging.INFO),
     ]
+
+
+TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+
+@pytest.mark.parametrize(
+    ("sent", "noted"),
+    [
+        (TRACE, TRACE),
+        ("", None),
+        ("secret", None),
+        (TRACE.upper(), None),
+        (TRACE + "-more", None),
+        (TRACE.replace("4bf92f3577b34da6a3ce929d0e0e4736", "0" * 32), None),
+    ],
+)
+async def test_a_line_names_the_trace_that_the_client_sent_if_it_is_a_valid_one(caplog, sent, noted):
+    await post(content=b"x", headers={"traceparent": sent})
+    [line] = request_lines(caplog)
+    assert line.traceparent == noted
+
+
+@pytest.mark.parametrize(
+    ("route", "status", "code", "level"),
+    [
+        ("/v1/ocr", 200, None, logging.INFO),
+        ("/v1/ocr", 415, "unsupported_image", logging.INFO),
+        ("/v1/ocr", 503, "overloaded", logging.INFO),
+        ("/v1/ocr", 503, "draining", logging.INFO),
+        ("/v1/ocr", 504, "deadline_exceeded", logging.INFO),
+        ("/v1/ocr", 503, "backend_unavailable", logging.WARNING),
+        ("/v1/ocr", 502, "inference_failed", logging.WARNING),
+        ("/v1/ocr", 500, "internal", logging.ERROR),
+        ("/livez", 200, None, logging.DEBUG),
+        ("/readyz", 503, "backend_unavailable", logging.WARNING),
+    ],
+)
+def test_severity_says_whether_somebody_should_look(route, status, code, level):
+    assert severity(route, status, code) == level
+
+
+async def test_bytes_of_bodies_are_counted():
+    received, sent = (counter.labels("/v1/ocr")._value for counter in (metrics.REQUEST_BYTES, metrics.RESPONSE_BYTES))
+    before = received.get(), sent.get()
+    answer = await post(content=b"12345")
+    assert (received.get(), sent.get()) == (before[0] + 5, before[1] + len(answer.content))
 
 
 async def test_the_route_label_is_the_template_or_unmatched(caplog):
