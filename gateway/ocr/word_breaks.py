@@ -52,14 +52,14 @@ def _both(first: Space, second: Space) -> Space:
 
 def _parts(left: str, right: str) -> bool:
     """Whether a word ends between two characters without a space between them."""
-    if not (_stands_alone(left[-1]) or _stands_alone(right[0])):
+    if not (writes_no_spaces(left[-1]) or writes_no_spaces(right[0])):
         return False
     category = unicodedata.category(right[0])
     return category not in _CLOSING and category[0] != "M" and unicodedata.category(left[-1]) not in _OPENING
 
 
-def _stands_alone(character: str) -> bool:
-    """Whether its script writes no spaces: ideographs, kana, bopomofo, and their full-width punctuation."""
+def writes_no_spaces(character: str) -> bool:
+    """Whether a character's script writes none: ideographs, kana, bopomofo, and their full-width punctuation."""
     category, width = unicodedata.category(character), unicodedata.east_asian_width(character)
     if category in ("Lo", "Lm"):
         return width in "WH" and "HANGUL" not in unicodedata.name(character, "")

@@ -3,6 +3,8 @@
 import json
 import re
 from binascii import a2b_base64
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NoReturn
 
 from gateway.errors import InvalidRequest
@@ -18,8 +20,23 @@ _COMMAS_OF_AN_IMAGE = 2
 _IMAGES = frozenset({"image", "images"})
 _EXAMPLE = '{"image": "<base64>", "min_score": 0.5}'
 _DATA_URI = re.compile(r"data:[^,]{0,200};base64,", re.IGNORECASE)
+_ADDRESS = re.compile("https?:", re.IGNORECASE)
 _OBJECT = re.compile(rb"(\xef\xbb\xbf)?[ \t\r\n]*\{")
 _NOT_BASE64 = re.compile(r"[^A-Za-z0-9+/=]")
+
+
+@dataclass(frozen=True, slots=True)
+class JsonShape:
+    """How much a body may have before anything is built of it.
+
+    Attributes:
+        objects, lists: the outermost object included.
+        commas: outside and inside of texts.
+    """
+
+    objects: int = 1
+    lists: int = 1
+    commas: int = _MAX_MEMBERS + _COMMAS_OF_AN_IMAGE
 
 
 def parse_json(body: bytes, *, max_files: int) -> Body:
@@ -29,7 +46,12 @@ def parse_json(body: bytes, *, max_files: int) -> Body:
         InvalidRequest: not UTF-8, not JSON (NaN is not), not one flat object, no image or too many, or an image that is
             not base64.
     """
-    _check_shape(body, max_files)
+    # Neither base64 nor an option has a bracket, and there is one list at most.
+    if not _fits(body, JsonShape(commas=_MAX_MEMBERS + _COMMAS_OF_AN_IMAGE * max_files)):
+        raise InvalidRequest(
+            f"the JSON body must be one object, without objects in it and with at most {max_files} images, "
+            f"as in {_EXAMPLE}"
+        )
     text = _decoded(body)
     del body
     members = _members(text)
@@ -39,26 +61,29 @@ def parse_json(body: bytes, *, max_files: int) -> Body:
     return Body(tuple(image_data(image) for image in images), OptionSource("JSON body", options, typed=True))
 
 
-def parse_members(body: bytes) -> list[tuple[str, object]]:
-    """The members of one flat object, in their order and as often as they are given.
+def parse_members(body: bytes, shape: JsonShape = JsonShape()) -> list[tuple[str, object]]:
+    """The members of an object, in their order and as often as they are given; objects in it are tuples of such pairs.
 
     For bodies in other words than ours; raises, and asks of its caller, what `parse_json` does.
     """
-    _check_shape(body, 1)
+    if not _fits(body, shape):
+        raise InvalidRequest(
+            f"the JSON body must be one object, and in all at most {shape.objects} objects, {shape.lists} lists and "
+            f"{shape.commas} commas"
+        )
     text = _decoded(body)
     del body
-    return _members(text)
+    return list(_members(text))
 
 
-def _check_shape(body: bytes, max_files: int) -> None:
-    # Before anything is built: 20 MB of "[],[],..." would become 400 MB of lists. Neither base64 nor an option has a
-    # bracket, and there is one list at most, so counting bytes is enough.
-    commas = _MAX_MEMBERS + _COMMAS_OF_AN_IMAGE * max_files
-    if not _OBJECT.match(body) or body.count(b"{") != 1 or body.count(b"[") > 1 or body.count(b",") > commas:
-        raise InvalidRequest(
-            f"the JSON body must be one object, without objects in it and with at most {max_files} images, "
-            f"as in {_EXAMPLE}"
-        )
+def _fits(body: bytes, shape: JsonShape) -> bool:
+    # Before anything is built: 20 MB of "[],[],..." would become 400 MB of lists. Counting bytes is enough.
+    return (
+        _OBJECT.match(body) is not None
+        and body.count(b"{") <= shape.objects
+        and body.count(b"[") <= shape.lists
+        and body.count(b",") <= shape.commas
+    )
 
 
 def _decoded(body: bytes) -> str:
@@ -68,14 +93,14 @@ def _decoded(body: bytes) -> str:
         raise InvalidRequest(f"the JSON body is not UTF-8: see byte {error.start}") from error
 
 
-def _members(text: str) -> list[tuple[str, object]]:
+def _members(text: str) -> tuple[tuple[str, object], ...]:
     try:
-        members: object = json.loads(text, object_pairs_hook=list, parse_constant=_refuse_constant)
+        members: object = json.loads(text, object_pairs_hook=tuple, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         raise InvalidRequest(f"the body is not valid JSON: {error}") from error
     except ValueError as error:
         raise InvalidRequest("the body is not valid JSON: a number has too many digits") from error
-    assert isinstance(members, list)  # it begins with a brace
+    assert isinstance(members, tuple)  # it begins with a brace
     return members
 
 
@@ -83,7 +108,7 @@ def _refuse_constant(name: str) -> NoReturn:
     raise InvalidRequest(f"the body is not valid JSON: it has no {name}; give a number")
 
 
-def _images(members: list[tuple[str, object]], max_files: int) -> list[object]:
+def _images(members: Sequence[tuple[str, object]], max_files: int) -> list[object]:
     """The value of the member image, or those in the member images."""
     given = [(name, value) for name, value in members if name in _IMAGES]
     if len(given) != 1:
@@ -98,18 +123,20 @@ def _images(members: list[tuple[str, object]], max_files: int) -> list[object]:
     return value
 
 
-def image_data(image: object) -> bytes:
-    """The bytes of a file in base64, or in a data: URI; raises as `parse_json` does."""
+def image_data(image: object, name: str = "image") -> bytes:
+    """The bytes of a file in base64, or in a data: URI, under this name in messages; raises as `parse_json` does."""
     if not isinstance(image, str):
-        raise InvalidRequest(f"image must be a text, base64 or a data: URI, as in {_EXAMPLE}")
+        raise InvalidRequest(f"{name} must be a text, base64 or a data: URI, as in data:image/png;base64,iVBORw0...")
+    if _ADDRESS.match(image):
+        raise InvalidRequest(f"{name}: addresses are not fetched here; send the file's bytes in base64")
     if image[:5].lower() == "data:":
         image = _without_uri_header(image)
     try:
         data = a2b_base64(image, strict_mode=True)
     except ValueError as error:
-        raise InvalidRequest(f"image is not base64: {_fault(image, error)}") from error
+        raise InvalidRequest(f"{name} is not base64: {_fault(image, error)}") from error
     if not data:
-        raise InvalidRequest("image is empty; send the file's bytes in base64")
+        raise InvalidRequest(f"{name} is empty; send the file's bytes in base64")
     return data
 
 

@@ -5,7 +5,7 @@ Defaults come from `gateway.ocr.options`; names, ranges and descriptions live he
 
 import reprlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, Self
@@ -236,7 +236,7 @@ def _refuse_repeats(sources: tuple[OptionSource, ...]) -> None:
 def _checked(model: OptionsModel, source: OptionSource) -> dict[str, Any]:
     for name, _ in source.pairs:
         if name not in model.model_fields:
-            raise InvalidRequest(_unknown(name, source.place, tuple(model.model_fields)))
+            raise unknown_option(name, source.place, tuple(model.model_fields))
     try:
         options = model.model_validate(dict(source.pairs), strict=source.typed)
     except ValidationError as error:
@@ -244,10 +244,11 @@ def _checked(model: OptionsModel, source: OptionSource) -> dict[str, Any]:
     return options.model_dump(exclude_unset=True)
 
 
-def _unknown(name: str, place: str, known: tuple[str, ...]) -> str:
+def unknown_option(name: str, place: str, known: Sequence[str]) -> InvalidRequest:
+    """The refusal of an option that does not exist: it names the nearest one that does."""
     nearest = get_close_matches(name, known, n=1) if len(name) <= _LONGEST_NAME else []
     hint = f"did you mean {nearest[0]!r}?" if nearest else f"the options are {', '.join(known)}"
-    return f"unknown option {reprlib.repr(name)} in the {place}; {hint}"
+    return InvalidRequest(f"unknown option {reprlib.repr(name)} in the {place}; {hint}")
 
 
 def _bad_values(model: OptionsModel, error: ValidationError) -> Iterable[str]:

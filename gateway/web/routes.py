@@ -6,12 +6,14 @@ from functools import partial
 
 from asgi_correlation_id import correlation_id
 from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse
 
 from gateway.documents import Order
 from gateway.errors import OcrError
 from gateway.formats.table import FORMATS
 from gateway.web.capabilities import add_capabilities_route
 from gateway.web.dialects import table as dialects
+from gateway.web.dialects.dialect import Json
 from gateway.web.disconnect import while_connected
 from gateway.web.health import add_health_routes
 from gateway.web.negotiation import in_accepted_format
@@ -26,7 +28,7 @@ from gateway.web.services import Services
 from gateway.web.streaming import LinesResponse
 from gateway.web.writing import write_pages
 
-WORK = frozenset({"/v1/ocr", dialects.PATH})
+WORK = frozenset({"/v1/ocr", *dialects.PATHS})
 """Where images are read: what admission guards."""
 
 _OCR_CODES = tuple(code for code in PROBLEMS if code not in ("not_found", "method_not_allowed"))
@@ -86,11 +88,21 @@ async def _read_all(request: Request, order: Order, services: Services) -> OcrOu
 
 
 def _add_dialects(router: APIRouter, services: Services) -> None:
-    @router.post(dialects.PATH, include_in_schema=False)
     async def read_in_dialect(request: Request) -> Response:
         dialect = dialects.dialect_at(request.scope)
         assert dialect is not None, "its address is a dialect's"
         return await dialect.answer(request, services)
+
+    for path in dialects.PATHS:
+        router.post(path, include_in_schema=False)(read_in_dialect)
+    for path, document in dialects.DOCUMENTS.items():
+        _add_document(router, path, document)
+
+
+def _add_document(router: APIRouter, path: str, document: Json) -> None:
+    @router.get(path, include_in_schema=False)
+    async def give_document() -> Response:
+        return JSONResponse(document)
 
 
 def _add_models_route(router: APIRouter, services: Services) -> None:

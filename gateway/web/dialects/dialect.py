@@ -1,15 +1,18 @@
 """What a dialect is, and what all of them do alike: take a body, order pages, write what comes of them."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, TypeVar
 
+import numpy as np
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
 
+from gateway.arrays import Quad
 from gateway.deadline import Deadline
 from gateway.documents import Order
 from gateway.errors import InvalidRequest
@@ -18,6 +21,7 @@ from gateway.ocr.options import PageOptions
 from gateway.ocr.page_ranges import PageRanges
 from gateway.web.body import check_declared, read_chunks
 from gateway.web.disconnect import while_connected
+from gateway.web.options import unknown_option
 from gateway.web.orders import opened_and_settled
 from gateway.web.problems import Problem
 from gateway.web.record import record_of
@@ -90,13 +94,16 @@ def receive_body(request: Request, services: Services) -> tuple[AsyncIterator[by
     return chunks, deadline
 
 
-def choices_of(model: type[Choices], members: list[tuple[str, object]]) -> Choices:
-    """What a client has chosen, checked.
+def choices_of(model: type[Choices], members: Sequence[tuple[str, object]], place: str = "JSON body") -> Choices:
+    """What a client has chosen in a place of its request, checked.
 
     Raises:
         InvalidRequest: something is unknown, given twice, or has a value that it can't have.
     """
-    names = [name for name, _ in members]
+    names, known = [name for name, _ in members], option_names(model)
+    for name in names:
+        if name not in known:
+            raise unknown_option(name, place, known)
     if twice := [name for name in names if names.count(name) > 1]:
         raise InvalidRequest(f"{twice[0]} is given {names.count(twice[0])} times; give it once")
     try:
@@ -106,6 +113,11 @@ def choices_of(model: type[Choices], members: list[tuple[str, object]]) -> Choic
         raise InvalidRequest("; ".join(f"{fault['loc'][0]}: {fault['msg']}" for fault in faults)) from error
 
 
+def option_names(model: type[BaseModel]) -> tuple[str, ...]:
+    """What may be chosen, as clients spell it."""
+    return tuple(field.alias or name for name, field in model.model_fields.items())
+
+
 async def answer_pages(
     request: Request,
     services: Services,
@@ -113,7 +125,27 @@ async def answer_pages(
     write_page: Callable[[Page, int], Written],
     write_answer: Callable[[list[Written]], Json],
 ) -> Response:
-    """Read an order and answer with what is written of it.
+    """Read an order of one file and answer with what is written of its pages.
+
+    Raises:
+        OcrError: a page could not be read; dialects have no place for the others then.
+    """
+
+    def write_file(files: list[list[Written]]) -> Json:
+        [pages] = files
+        return write_answer(pages)
+
+    return await answer_files(request, services, order, write_page, write_file)
+
+
+async def answer_files(
+    request: Request,
+    services: Services,
+    order: Order,
+    write_page: Callable[[Page, int], Written],
+    write_answer: Callable[[list[list[Written]]], Json],
+) -> Response:
+    """Read an order and answer with what is written of the pages of each of its files.
 
     Raises:
         OcrError: a page could not be read; dialects have no place for the others then.
@@ -122,8 +154,9 @@ async def answer_pages(
 
     async def written() -> Response:
         async with opened_and_settled(request, order, services) as delivery, aclosing(delivery.results()) as results:
-            pages = await write_each(results, write_page, order, record, services)
-        content = to_json(write_answer(pages))
+            pages = iter(await write_each(results, write_page, order, record, services))
+        by_file = [list(islice(pages, len(file.numbers))) for file in delivery.files]
+        content = to_json(write_answer(by_file))
         return Response(content, headers=headers_of(delivery, record), media_type="application/json")
 
     return await while_connected(written(), request.receive)
@@ -136,4 +169,15 @@ def given_or(given: Value | None, default: Value) -> Value:
 
 def order_of_file(data: bytes, options: PageOptions, deadline: Deadline, services: Services) -> Order:
     """All pages of one file."""
-    return Order((data,), ALL_PAGES, options, services.limits.max_pages, deadline)
+    return order_of_files((data,), options, deadline, services)
+
+
+def order_of_files(files: Sequence[bytes], options: PageOptions, deadline: Deadline, services: Services) -> Order:
+    """All pages of several files."""
+    return Order(files, ALL_PAGES, options, services.limits.max_pages, deadline)
+
+
+def whole_corners(quad: Quad) -> list[list[int]]:
+    """The corners of a quad in whole pixels."""
+    corners: list[list[int]] = np.rint(quad).astype(int).tolist()
+    return corners

@@ -28,7 +28,7 @@ class LiteParseChoices(BaseModel):
 
 async def answer(request: Request, services: Services, form: Form) -> Response:
     """Read one file."""
-    choices_of(LiteParseChoices, list(form.fields))
+    choices_of(LiteParseChoices, form.fields, "form")
     order = order_of_file(form.files[FILE], PageOptions(), form.deadline, services)
     return await answer_pages(request, services, order, results_of, joined)
 

@@ -33,6 +33,7 @@ from gateway.web.dialects.dialect import (
     given_or,
     order_of_file,
     receive_body,
+    whole_corners,
 )
 from gateway.web.json_body import image_data, parse_members
 from gateway.web.problems import Problem
@@ -112,10 +113,7 @@ async def answer(request: Request, services: Services) -> Response:
 def _data(files: list[object]) -> bytes:
     if len(files) != 1:
         raise InvalidRequest(f"the body must have one member named file, not {len(files)}")
-    [file] = files
-    if isinstance(file, str) and file[:8].lower().startswith(("http://", "https://")):
-        raise InvalidRequest("file: addresses are not fetched here; send the file in base64")
-    return image_data(file)
+    return image_data(files[0], "file")
 
 
 def page_result(page: Page, _: int, *, choices: PaddleChoices, options: PageOptions) -> tuple[Json, Json]:
@@ -131,11 +129,11 @@ def page_result(page: Page, _: int, *, choices: PaddleChoices, options: PageOpti
 def pruned_result(page: Page, choices: PaddleChoices, options: PageOptions) -> Json:
     """A page in PaddleX's order of keys."""
     lines = [line for line in page.lines if line.transcription]
-    polygons = [_whole(line.region.quad) for line in lines]
+    polygons = [whole_corners(line.region.quad) for line in lines]
     is_max = choices.textDetLimitType == "max"
     result: Json = {
         "model_settings": {"use_doc_preprocessor": False, "use_textline_orientation": options.recognition.reread},
-        "dt_polys": [_whole(line.region.quad) for line in page.lines],
+        "dt_polys": [whole_corners(line.region.quad) for line in page.lines],
         "text_det_params": {
             "limit_side_len": options.detection.limit_side if is_max else options.detection.min_side,
             "limit_type": "max" if is_max else "min",
@@ -174,11 +172,6 @@ def _words(line: TextLine) -> list[tuple[str, list[int]]]:
             items.append((" ", _box(gap)))
         items.append((word.text, _box(word.quad)))
     return items
-
-
-def _whole(quad: Quad) -> list[list[int]]:
-    corners: list[list[int]] = np.rint(quad).astype(int).tolist()
-    return corners
 
 
 def _box(quad: Quad) -> list[int]:

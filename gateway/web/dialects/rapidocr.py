@@ -66,7 +66,7 @@ class RapidChoices(BaseModel):
 
 async def answer(request: Request, services: Services, form: Form) -> Response:
     """Read one file."""
-    options = choices_of(RapidChoices, list(form.fields)).page_options()
+    options = choices_of(RapidChoices, form.fields, "form").page_options()
     order = order_of_file(_data(form.files), options, form.deadline, services)
     return await answer_pages(request, services, order, partial(lines_of, scored=options.recognize), numbered)
 
@@ -74,7 +74,7 @@ async def answer(request: Request, services: Services, form: Form) -> Response:
 def _data(files: Mapping[str, bytes]) -> bytes:
     if FILE in files:
         return files[FILE]
-    return image_data(files[BASE64].decode("latin-1"))
+    return image_data(files[BASE64].decode("latin-1"), BASE64)
 
 
 def lines_of(page: Page, _: int, *, scored: bool) -> list[Json]:
