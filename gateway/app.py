@@ -38,6 +38,7 @@ from gateway.web.clients import Clients
 from gateway.web.connections import ConnectionLimits, guarded
 from gateway.web.gate import Gate, GateLimits
 from gateway.web.middleware import CloseWhileDraining
+from gateway.web.page import create_page_router
 from gateway.web.routes import WORK, create_router
 from gateway.web.services import RequestLimits, ServedModels, Services
 
@@ -180,6 +181,8 @@ def create_app(
     door = Door(WORK, request_limits, settings.max_pixels, lambda: canary.outage, backend.wait_for_return)
     app = create_web(version=__version__, lifespan=lifespan, admission=make_admission(settings, door))
     app.include_router(create_router(services))
+    if settings.page:
+        app.include_router(create_page_router())
     app.add_middleware(CloseWhileDraining, draining=draining)
     metrics.BUILD.labels(__version__).set(1)
     metrics.CONNECTIONS_LIMIT.set(settings.max_connections)

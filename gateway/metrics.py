@@ -216,9 +216,13 @@ class StageTimes:
         for name, seconds in self.seconds.items():
             STAGE_SECONDS.labels(name).observe(seconds)
 
+    def milliseconds(self) -> dict[str, float]:
+        """The time spent in each stage, for answers."""
+        return {name: round(1000 * seconds, 1) for name, seconds in self.seconds.items()}
+
     def server_timing(self) -> str:
         """The value of a Server-Timing header (W3C), milliseconds."""
-        return ", ".join(f"{name};dur={1000 * seconds:.1f}" for name, seconds in self.seconds.items())
+        return ", ".join(f"{name};dur={milliseconds:.1f}" for name, milliseconds in self.milliseconds().items())
 
 
 def count_page(pixels: int, lines: int, warnings: Iterable[str]) -> None:

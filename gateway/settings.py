@@ -68,6 +68,7 @@ class Settings(BaseSettings):
     max_slow_upload_bytes: int = Field(
         200_000_000, ge=0, description="Bytes that uploads of more than a quarter of a second may hold together."
     )
+    page: bool = Field(True, description="Whether `/` serves a page on which people try the service out.")
     api_keys: ApiClients = Field(
         (), description="Who may send requests, as a JSON list; empty: everybody, without quotas. See below."
     )

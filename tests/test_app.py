@@ -50,6 +50,13 @@ async def test_when_it_has_started_the_known_picture_has_been_read_once(models):
     assert "the known picture was read as" in answer.json()["detail"]
 
 
+@pytest.mark.parametrize(("choices", "status"), [({}, 200), ({"page": False}, 404)])
+async def test_the_page_can_be_turned_off(models, choices, status):
+    async with client_of(models, **choices) as client:
+        answer = await client.get("/")
+    assert answer.status_code == status
+
+
 async def test_the_models_are_named(models):
     async with client_of(models) as client:
         answer = await client.get("/v1/models")

@@ -214,6 +214,10 @@ class EndOut(BaseModel):
     pages: int = Field(description="Pages that were read.", examples=[299])
     errors: int = Field(description="Pages and files that were not.", examples=[1])
     warnings: Warnings
+    stages_ms: dict[str, float] = Field(
+        description="Milliseconds of each stage, which other answers have in the header Server-Timing.",
+        examples=[{"decode": 12.3, "detect": 210.4}],
+    )
 
 
 StreamLine: TypeAlias = StartOut | PageReadOut | PageFailedOut | EndOut

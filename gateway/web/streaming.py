@@ -75,7 +75,12 @@ class LinesResponse(Response):
                 note(record_of(self._request.scope), result)
                 build = partial(result_out, result, done=done, total=delivery.total)
                 yield await built(build, self._order, self._services)
-        yield EndOut(pages=done - errors, errors=errors, warnings=file_warnings(delivery.files))
+        yield EndOut(
+            pages=done - errors,
+            errors=errors,
+            warnings=file_warnings(delivery.files),
+            stages_ms=record_of(self._request.scope).times.milliseconds(),
+        )
 
     async def _send(self, line: StreamLine, send: Send, deadline: Deadline) -> None:
         async with asyncio.timeout(deadline.remaining() + GRACE_S):

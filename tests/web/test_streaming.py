@@ -128,6 +128,13 @@ class TestLines:
         assert (end["event"], end["pages"], end["errors"]) == ("end", 2, 1)
         assert [warning["code"] for warning in end["warnings"]] == ["pages_missing"]
 
+    async def test_the_end_has_the_times_for_which_there_was_no_header_yet(self):
+        response = await post(FakePipeline(pages=2), content=b"a", headers=LINES)
+        assert "server-timing" not in response.headers
+        *_, end = lines_of(response)
+        assert list(end["stages_ms"]) == ["decode"]
+        assert end["stages_ms"]["decode"] >= 0
+
     async def test_a_page_in_a_stream_is_the_one_without(self):
         alone = (await post(content=b"a")).json()
         start, page, _ = lines_of(await post(content=b"a", headers=LINES))

@@ -1,0 +1,35 @@
+// Turning pages: a list of all that were read, and of those that could not be.
+
+import { element, find, show } from "./elements.js";
+
+export function createPager(onPage) {
+  const list = find("page");
+  let known = [];
+  const at = () => list.selectedIndex;
+  list.addEventListener("change", () => onPage(at()));
+  find("previous").addEventListener("click", () => onPage(at() - 1));
+  find("next").addEventListener("click", () => onPage(at() + 1));
+
+  /** The same entries may come again when there are more of them. */
+  function showEntries(entries, files) {
+    if (entries !== known) list.replaceChildren();
+    known = entries;
+    list.append(...entries.slice(list.length).map((entry) => element("option", {}, titleOf(entry, files))));
+    show(find("pages"), entries.length > 1);
+    select(Math.max(0, at()));
+  }
+
+  function select(index) {
+    list.selectedIndex = index;
+    find("previous").disabled = index === 0;
+    find("next").disabled = index === list.length - 1;
+  }
+
+  return { show: showEntries, select };
+}
+
+function titleOf({ page, error }, files) {
+  const number = page ? page.number : error.page;
+  const name = files[(page ?? error).file - 1].name;
+  return [name, number ? `, page ${number}` : "", error ? ": not read" : ""].join("");
+}
