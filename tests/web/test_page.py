@@ -64,7 +64,7 @@ class TestAnswers:
 
     async def test_other_methods_are_refused(self, path):
         answer = await ask(path, "POST")
-        assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD")
+        assert (answer.status_code, set(answer.headers["allow"].split(", "))) == (405, {"GET", "HEAD"})
 
 
 @pytest.mark.parametrize(
