@@ -80,6 +80,7 @@ async def serve(settings: Settings, backend: Callable[[Settings], Backend]) -> N
         ),
         delay_s=settings.drain_delay_s,
         longest_request_s=settings.max_timeout_s,
+        ops_port=settings.ops_port,
     )
     await server.serve()
 
@@ -179,7 +180,8 @@ def create_app(
         endpoints=lambda: backend.endpoints,
     )
     door = Door(WORK, request_limits, settings.max_pixels, lambda: canary.outage, backend.wait_for_return)
-    app = create_web(version=__version__, lifespan=lifespan, admission=make_admission(settings, door))
+    admission = make_admission(settings, door)
+    app = create_web(version=__version__, lifespan=lifespan, admission=admission, ops_port=settings.ops_port)
     app.include_router(create_router(services))
     if settings.page:
         app.include_router(create_page_router())

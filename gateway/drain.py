@@ -23,6 +23,7 @@ from types import FrameType
 import uvicorn
 
 from gateway import metrics
+from gateway.errors import SettingsError
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 # What was accepted in the last moment before the listener closed may take this long to send its first bytes.
@@ -44,17 +45,19 @@ class DrainingServer(uvicorn.Server):
         draining: whether the end has begun.
     """
 
-    def __init__(self, config: uvicorn.Config, *, delay_s: float, longest_request_s: float) -> None:
+    def __init__(self, config: uvicorn.Config, *, delay_s: float, longest_request_s: float, ops_port: int = 0) -> None:
         """Prepare; `serve` opens the listener.
 
         Args:
             config: its graceful timeout is set here.
             delay_s: how long requests are taken after SIGTERM.
             longest_request_s: the longest deadline that a request may have.
+            ops_port: a second port to listen on; 0 is none.
         """
         super().__init__(config)
         self.draining = False
         self._delay_s = delay_s
+        self._ops_port = ops_port
         self._cut_after_s = longest_request_s + GRACE_S
         # A second wall behind ours: at its end uvicorn cancels tasks, and answers 500 where it can.
         config.timeout_graceful_shutdown = math.ceil(self._cut_after_s + SETTLE_S)
@@ -74,6 +77,12 @@ class DrainingServer(uvicorn.Server):
             for number, handler in before.items():
                 signal.signal(number, handler)
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Open the listeners."""
+        await super().startup(sockets)
+        if self._ops_port:
+            self.servers.append(await self._listen_for_operators())
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Close the listener and wait for what is in flight, within bounds."""
         await self._close_listeners()
@@ -83,6 +92,18 @@ class DrainingServer(uvicorn.Server):
         await super().shutdown(sockets)
         cutting.cancel()
         logger.info("closed")
+
+    async def _listen_for_operators(self) -> asyncio.Server:
+        config, state = self.config, self.lifespan.state
+
+        def connection() -> asyncio.Protocol:
+            return config.http_protocol_class(config=config, server_state=self.server_state, app_state=state)  # type: ignore[call-arg]  # as uvicorn calls it
+
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.create_server(connection, config.host, self._ops_port, backlog=config.backlog)
+        except OSError as error:
+            raise SettingsError(f"OCR_OPS_PORT {self._ops_port} can't be listened on: {error}") from error
 
     async def _close_listeners(self) -> None:
         """Close them at a moment when nobody waits to be accepted: whoever does so would be reset."""

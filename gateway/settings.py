@@ -25,6 +25,13 @@ class Settings(BaseSettings):
 
     host: str = Field("127.0.0.1", description="Address the gateway listens on.")
     port: int = Field(8080, ge=1, le=65535, description="Port the gateway listens on.")
+    ops_port: int = Field(
+        0,
+        ge=0,
+        le=65535,
+        description="Port for `/metrics`, `/docs` and `/openapi.json`, which clients then don't find any more. "
+        "0: they are with the rest.",
+    )
     backend: Literal["triton", "embedded"] = Field(
         "triton",
         description="Where the models run: a Triton server, or ONNX Runtime in the gateway's own process.",
@@ -119,6 +126,12 @@ class Settings(BaseSettings):
     def _addresses_are_such(cls, addresses: str) -> str:
         parse_addresses(addresses)
         return addresses
+
+    @model_validator(mode="after")
+    def _ports_differ(self) -> Self:
+        if self.ops_port == self.port:
+            raise ValueError(f"ops_port and port are both {self.port}")
+        return self
 
     @model_validator(mode="after")
     def _timeouts_fit(self) -> Self:

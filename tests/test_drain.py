@@ -153,6 +153,16 @@ async def test_while_it_drains_it_is_not_ready_but_serves_and_closes_each_connec
         assert "closed" in gateway.log
 
 
+async def test_the_port_for_operators_listens_besides_and_closes_with_the_other(tmp_path):
+    ops_port = free_port()
+    async with running(tmp_path, OCR_DRAIN_DELAY_S="0", OCR_OPS_PORT=str(ops_port)) as gateway:
+        async with httpx.AsyncClient() as client:
+            assert "ocr_draining 0.0" in (await client.get(f"http://127.0.0.1:{ops_port}/metrics")).text
+            assert (await client.get(f"{gateway.url}/metrics")).status_code == 404
+        gateway.tell(signal.SIGTERM)
+        assert await gateway.process.wait() == 0
+
+
 async def test_a_request_in_flight_is_answered_after_the_listener_has_closed(tmp_path):
     async with running(tmp_path, OCR_DRAIN_DELAY_S="0") as gateway:
         asking = asyncio.create_task(gateway.read_picture())

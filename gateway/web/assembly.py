@@ -15,7 +15,7 @@ Every answer but a 200 is a problem document (RFC 9457); its `code` is for progr
 
 
 def create_web(
-    *, version: str, lifespan: Lifespan[FastAPI] | None = None, admission: Admission | None = None
+    *, version: str, lifespan: Lifespan[FastAPI] | None = None, admission: Admission | None = None, ops_port: int = 0
 ) -> FastAPI:
     """An app that can refuse, fail, log and describe itself; include the router of the API in it."""
     app = FastAPI(
@@ -30,7 +30,7 @@ def create_web(
         redirect_slashes=False,
     )
     add_problem_handlers(app)
-    add_middleware(app, admission)
+    add_middleware(app, admission, ops_port)
     add_docs(app)
     describe(app)
     return app

@@ -20,6 +20,7 @@ from gateway.errors import InvalidRequest, OcrError
 from gateway.logs import REQUESTS
 from gateway.web.admission import Admission
 from gateway.web.dialects.refusals import SpeakDialect
+from gateway.web.ops_port import SeparatePorts
 from gateway.web.permits import attach
 from gateway.web.problems import internal_problem, problem_of
 from gateway.web.record import RequestRecord, record_of
@@ -35,10 +36,12 @@ logger = logging.getLogger(__name__)
 request_logger = logging.getLogger(REQUESTS)
 
 
-def add_middleware(app: FastAPI, admission: Admission | None) -> None:
+def add_middleware(app: FastAPI, admission: Admission | None, ops_port: int) -> None:
     """Wrap the app; the last one added is the outermost."""
     if admission:
         app.add_middleware(AdmitRequests, admission=admission)
+    if ops_port:
+        app.add_middleware(SeparatePorts, ops_port=ops_port)
     app.add_middleware(CatchBugs)
     app.add_middleware(SpeakDialect)
     app.add_middleware(CloseUnread)

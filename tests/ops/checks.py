@@ -5,11 +5,18 @@ A further one is a function in a module of its own kind, and a line here.
 
 from collections.abc import Callable, Mapping
 
-from tests.ops import proxies, units
+from tests.ops import containers, kubernetes, proxies, style, units
 
 CHECKS: Mapping[str, Callable[[], str]] = {
+    "yamllint": style.yaml_style,
+    "hadolint": containers.dockerfile,
+    "compose schema": containers.compose,
     "nginx -t": proxies.nginx,
     "nginx -t, with TLS": proxies.nginx_with_tls,
+    "nginx -t, in compose": containers.nginx_in_compose,
+    "kustomize build": kubernetes.kustomize,
+    "kubernetes schemas": kubernetes.schemas,
+    "KEDA schema": kubernetes.scaled_objects,
     "systemd-analyze verify": units.verify,
     "systemd-analyze security": units.security,
 }
