@@ -1,4 +1,7 @@
-"""docs/api.md says what the code does: options, problems, warnings, addresses and both examples."""
+"""docs/api.md and docs/answers.md say what the code does: options, problems, warnings, addresses, answers.
+
+What their examples answer is tested on a real gateway: tests/e2e/test_examples_of_documents.py.
+"""
 
 import ast
 import json
@@ -17,8 +20,14 @@ from gateway.web.schemas import OcrOut
 from gateway.web.services import RequestLimits
 
 ROOT = Path(__file__).parents[2]
-DOCUMENT = (ROOT / "docs" / "api.md").read_text()
-EXAMPLES = re.findall(r"```json\n(.*?)```", DOCUMENT, re.DOTALL)
+DOCUMENT = "\n".join((ROOT / "docs" / name).read_text() for name in ("api.md", "answers.md"))
+COMMANDS = "\n".join(re.findall(r"```sh\n(.*?)```", DOCUMENT, re.DOTALL))
+
+
+def example_below(heading):
+    """The first block of JSON after a heading."""
+    _, _, below = DOCUMENT.partition(f"\n{heading}\n")
+    return re.search(r"```json\n(.*?)```", below, re.DOTALL).group(1)
 
 
 def table_below(heading):
@@ -46,17 +55,20 @@ def warning_codes():
                 yield node.args[0].value
 
 
-def test_every_option_is_described_with_its_range_and_default_in_the_same_words():
+def properties_of_options():
     limits = RequestLimits(default_of("max_body_bytes"), default_of("timeout_s"), default_of("max_timeout_s"))
-    properties = options_for(limits).model_json_schema()["properties"]
+    return options_for(limits).model_json_schema()["properties"]
+
+
+def test_every_option_is_described_with_its_range_and_default_in_the_same_words():
     assert table_below("### Options") == [
         [name, accepts(schema), written(schema["default"]), schema["description"]]
-        for name, schema in properties.items()
+        for name, schema in properties_of_options().items()
     ]
 
 
 def test_every_format_is_described_with_its_type():
-    table = {row[0]: row[1:] for row in table_below("### Other formats")}
+    table = {row[0]: row[1:] for row in table_below("## Formats")}
     own = {name: [one.media_type, one.description] for name, one in FORMATS.items()}
     assert {name: table[name] for name in own} == own
     assert list(table) == list(get_args(FormatName)) == ["json", "ndjson", *FORMATS]
@@ -69,7 +81,7 @@ def test_every_problem_is_described_as_in_the_table():
 
 
 def test_every_warning_that_the_gateway_can_give_is_described():
-    assert {code for code, _ in table_below("### Warnings")} == set(warning_codes())
+    assert {code for code, _ in table_below("## Warnings")} == set(warning_codes())
 
 
 def test_every_address_is_described():
@@ -82,16 +94,22 @@ def test_the_limit_of_the_body_is_the_settings():
     assert f"may have {default_of('max_body_bytes'):,} bytes (setting `OCR_MAX_BODY_BYTES`)" in DOCUMENT
 
 
+def test_every_option_and_every_format_has_an_example():
+    missing = [name for name in properties_of_options() if f"{name}=" not in COMMANDS and f'"{name}"' not in COMMANDS]
+    assert missing == []
+    assert [name for name in ("text", *FORMATS) if f"format={name}" not in COMMANDS] == []
+
+
 def test_the_answer_shown_is_one_that_could_be_sent():
-    assert OcrOut.model_validate_json(EXAMPLES[0]).model_dump(mode="json") == json.loads(EXAMPLES[0])
+    shown = example_below("## JSON")
+    assert OcrOut.model_validate_json(shown).model_dump(mode="json") == json.loads(shown)
 
 
 async def test_the_problem_shown_is_the_one_that_is_sent():
-    sent = await post(
-        content=b"x", params={"min_scor": "1"}, headers={"x-request-id": json.loads(EXAMPLES[1])["request_id"]}
-    )
-    assert sent.json() == json.loads(EXAMPLES[1])
-    assert Problem.model_validate_json(EXAMPLES[1])
+    shown = json.loads(example_below("## Problems"))
+    sent = await post(content=b"x", params={"min_scor": "1"}, headers={"x-request-id": shown["request_id"]})
+    assert sent.json() == shown
+    assert Problem.model_validate(shown)
 
 
 @pytest.mark.parametrize("setting", ["max_body_bytes", "timeout_s", "max_timeout_s"])
