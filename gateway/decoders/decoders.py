@@ -10,7 +10,7 @@ from gateway.decoders.messages import Question
 from gateway.decoders.pool import DecoderPool
 from gateway.decoders.shared_memory import share
 from gateway.errors import DecoderFailed
-from gateway.ocr.decoding.files import decode_page, inspect_file
+from gateway.ocr.decoding.files import OpenPicture, decode_page, decode_picture, inspect_file, open_picture
 from gateway.ocr.decoding.formats import ISOLATED, identify
 from gateway.ocr.decoding.limits import DecodeLimits
 from gateway.ocr.decoding.picture import Decoded, FileInfo
@@ -59,14 +59,34 @@ class Decoders:
             ImageError: it can't be served.
             DeadlineExceeded, Overloaded: the deadline passed.
         """
-        if self.processes is not None and identify(data) in ISOLATED:
+        if identify(data) not in ISOLATED:
+            opened = await self.pool.run(open_picture, data, self.limits, deadline=deadline)
+            return _PictureForThreads(opened.info, opened, self)
+        if self.processes is not None:
             return await _FileForProcesses.open(data, self.processes, self.limits, options, deadline)
         info = await self.pool.run(inspect_file, data, self.limits, options, deadline=deadline)
         return _FileForThreads(info, data, self, options)
 
 
 @dataclass(frozen=True, slots=True)
+class _PictureForThreads:
+    """Of the frequent types, which have one page: its header is read once."""
+
+    info: FileInfo
+    opened: OpenPicture
+    decoders: Decoders
+
+    async def decode(self, number: int, *, deadline: Deadline) -> Decoded:  # noqa: ARG002 - there is only page 1
+        return await self.decoders.pool.run(decode_picture, self.opened, self.decoders.limits, deadline=deadline)
+
+    def close(self) -> None:
+        pass
+
+
+@dataclass(frozen=True, slots=True)
 class _FileForThreads:
+    """Of the other types, where there are no processes."""
+
     info: FileInfo
     data: bytes
     decoders: Decoders

@@ -4,7 +4,7 @@ The type is judged by its signature and the size by its header, both before any 
 here, once, for all types: the decoders are told to ignore it.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from PIL import ImageFile
 
@@ -30,6 +30,35 @@ _MOST_SIZES = 500
 
 _PNG_BIT_DEPTH = 24
 """Where a PNG has it: in its first chunk, which must be IHDR."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPicture:
+    """A picture whose header has been read, and need not be read again to decode it.
+
+    Attributes:
+        data: of the file.
+        picture: Pillow's, not decoded yet; it can be decoded once.
+        info: what the header says.
+    """
+
+    data: bytes
+    picture: ImageFile.ImageFile
+    info: FileInfo
+
+
+def open_picture(data: bytes, limits: DecodeLimits) -> OpenPicture:
+    """Read the header of a file, of whose pictures the first counts. Raises as `inspect_file` does."""
+    file_type = _identify_checked(data)
+    with decoder_errors(file_type, limits):
+        picture = pillow.open_picture(file_type, data)
+    check_size(*picture.size, limits)
+    return OpenPicture(data, picture, FileInfo(file_type, (picture.width * picture.height,)))
+
+
+def decode_picture(opened: OpenPicture, limits: DecodeLimits) -> Decoded:
+    """Decode it. Raises as `decode_page` does."""
+    return _decode_opened(FileType(opened.info.file_type), opened.data, opened.data, opened.picture, limits)
 
 
 def inspect_file(data: bytes, limits: DecodeLimits, options: DocumentOptions = DEFAULTS) -> FileInfo:
@@ -65,9 +94,7 @@ def decode_page(data: bytes, limits: DecodeLimits, number: int = 1, options: Doc
         page = _page_data(data, number)
         picture = pillow.open_picture(file_type, page)
     check_size(*picture.size, limits)
-    with decoder_errors(file_type, limits):
-        stored = _describe(file_type, page, picture, frames=_count_frames(file_type, data, picture))
-        return _decode(page, picture, stored, limits)
+    return _decode_opened(file_type, data, page, picture, limits)
 
 
 def _identify_checked(data: bytes) -> FileType:
@@ -108,6 +135,15 @@ def _count_frames(file_type: FileType, data: bytes, picture: ImageFile.ImageFile
     if file_type is FileType.TIFF:
         return max(1, len(tiff.page_offsets(data)))
     return gif.count_frames(data) if file_type is FileType.GIF else pillow.count_frames(picture)
+
+
+def _decode_opened(
+    file_type: FileType, data: bytes, page: bytes, picture: ImageFile.ImageFile, limits: DecodeLimits
+) -> Decoded:
+    """The picture of a page, whose header is open, of a file."""
+    with decoder_errors(file_type, limits):
+        stored = _describe(file_type, page, picture, frames=_count_frames(file_type, data, picture))
+        return _decode(page, picture, stored, limits)
 
 
 def _describe(file_type: FileType, data: bytes, picture: ImageFile.ImageFile, *, frames: int) -> Picture:

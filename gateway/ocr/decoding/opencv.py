@@ -16,9 +16,11 @@ _AS_STORED = cv2.IMREAD_IGNORE_ORIENTATION
 
 
 def decode_plain(data: bytes) -> Raw | None:
-    """A picture with 8 bits of grey, or of each colour."""
-    pixels = _decode(data, cv2.IMREAD_COLOR)
-    return None if pixels is None else Raw(np.asarray(pixels, np.uint8))
+    """A picture with 8 bits of grey, or of each colour. Grey is asked for as grey: lossless JPEGs know nothing else."""
+    pixels = _decode(data, cv2.IMREAD_ANYCOLOR)
+    if pixels is None:
+        return None
+    return Raw(np.asarray(pixels if pixels.ndim == 3 else cv2.cvtColor(pixels, cv2.COLOR_GRAY2BGR), np.uint8))
 
 
 def decode_deep(data: bytes) -> Raw | None:
