@@ -6,10 +6,13 @@ are files in FUZZ_IMAGES.
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import schemathesis  # type: ignore[import-not-found] # it lives in another environment
 from hypothesis import strategies as st
+from schemathesis.generation.jsonschema import strategy  # type: ignore[import-not-found]
+from schemathesis.transport.serialization import contains_binary  # type: ignore[import-not-found]
 
 IMAGES = [path.read_bytes()[1:] for path in sorted(Path(os.environ["FUZZ_IMAGES"]).iterdir())]
 """Seeds, without the byte that chooses a target."""
@@ -18,6 +21,20 @@ images = st.sampled_from(IMAGES)
 schemathesis.openapi.format("binary", images)
 schemathesis.openapi.media_type("application/octet-stream", images)
 schemathesis.openapi.media_type("image/*", images)
+
+judge_of = strategy._validator
+
+
+def judge_without_bytes(schema: object) -> Callable[[object], bool]:
+    """Whether a generated value fits a schema. Its own way (4.32) ends the run over files in a form's list.
+
+    After some six thousand cases, say: "Unsupported type: 'Binary'". Elsewhere it lets such values pass, too.
+    """
+    judge = judge_of(schema)
+    return lambda value: contains_binary(value) or judge(value)
+
+
+strategy._validator = judge_without_bytes
 
 
 @schemathesis.deserializer("application/x-ndjson")
