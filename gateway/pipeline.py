@@ -19,7 +19,7 @@ from gateway.ocr.elements import Page, PageWarning, TextLine, TextRegion
 from gateway.ocr.geometry import turn_quad, whole_quad
 from gateway.ocr.options import PageOptions, RecognitionOptions
 from gateway.ocr.reading_order import reading_order
-from gateway.ocr.rereading import Reading, is_accepted, wants_whole_image, whole_image_wins
+from gateway.ocr.rereading import UPRIGHT, Reading, is_accepted, wants_whole_image, whole_image_wins
 from gateway.ocr.text_layer import uncovered, with_layer
 from gateway.region_finder import Found, RegionFinder
 
@@ -44,6 +44,7 @@ class OcrPipeline:
         self._backend = backend
         self._regions = RegionFinder(backend, detector, pool)
         self._lines = lines
+        self._pool = pool
         self._decoders = decoders
 
     async def open(self, data: bytes, options: PageOptions, *, deadline: Deadline, times: StageTimes) -> OpenFile:
@@ -112,8 +113,8 @@ class OcrPipeline:
     ) -> Lines:
         """The lines of these regions, in reading order."""
         if not options.recognize:
-            order = reading_order([region.quad for region in found.regions])
-            return Lines(tuple(TextLine(found.regions[index]) for index in order))
+            lines = tuple(map(TextLine, found.regions))
+            return Lines(await self._pool.run(in_reading_order, lines, UPRIGHT, deadline=deadline))
         read = await self._lines.read(
             image,
             [region.crop_quad for region in found.regions],
@@ -131,7 +132,8 @@ class OcrPipeline:
             lines, more_warnings = await self._or_whole_image(image, lines, options.recognition, deadline, times)
             warnings = (*warnings, *more_warnings)
         with times.stage("order"):
-            return Lines(in_reading_order(lines, read.turned), warnings)
+            ordered = await self._pool.run(in_reading_order, lines, read.turned, deadline=deadline)
+        return Lines(ordered, warnings)
 
     async def _or_whole_image(
         self,

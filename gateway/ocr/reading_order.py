@@ -1,34 +1,27 @@
-"""Reading order: lines to rows by their vertical overlap, rows top to bottom, lines of a row left to right.
+"""Reading order: columns one after the other, in each the rows top to bottom, in a row the lines left to right.
 
-Everything is measured in the frame in which the text is upright and level: the page is turned as its lines were,
-then the skew, a median over the lines' own angles, is taken out. Columns of text are not told apart.
+Everything is measured in the frame in which the text is upright and level (`gateway.ocr.page_frame`). Columns of text
+are told from those of tables in `gateway.ocr.columns`; tables are read row by row. Vertical text on a page of level
+text is read column by column from the right, which is row by row on the page turned by 270 degrees.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gateway.arrays import Quad
-
-LONG_RATIO = 2.0
-"""Lines at least this many times as long as thick tell the skew; shorter ones have no clear direction."""
+from gateway.ocr.columns import Boxes, mostly_vertical, split_columns
+from gateway.ocr.page_frame import Corners, axes, level_corners, turn
 
 SAME_ROW_OVERLAP = 0.5
 """Lines share a row if they overlap by this much of the thinner one."""
 
 THICK_RATIO = 2.0
-"""Lines count as at most this many times as thick as the page's median, or one tall box would join many rows."""
+"""Lines count as at most this many times as thick as their part's median, or one tall box would join many rows."""
 
-QUARTER_TURN = np.array([[0, -1], [1, 0]], np.float64)
-"""Clockwise, where y points down."""
-
-Corners = NDArray[np.float64]
-"""(lines, 4, 2)"""
-
-Vectors = NDArray[np.float64]
-"""(lines, 2)"""
+VERTICAL_TURN = 270
+"""Turned by this, vertical text runs from left to right, and its columns, from the right one on, are rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,23 +58,52 @@ def reading_order(quads: Sequence[Quad], turned: int = 0) -> list[int]:
     """
     if not quads:
         return []
-    corners = np.stack(quads).astype(np.float64)
-    indices = np.lexsort(corners.reshape(-1, 8).T)
-    upright = corners[indices] @ np.linalg.matrix_power(QUARTER_TURN, turned // 90).T
-    rows = _rows(_lines(_level(upright), indices.tolist()))
+    indices = np.lexsort(np.stack(quads).astype(np.float64).reshape(-1, 8).T)
+    level = level_corners([quads[index] for index in indices], turned)
+    across = 360 - VERTICAL_TURN if turned == VERTICAL_TURN else VERTICAL_TURN
+    return [int(indices[index]) for index in _order(level, across)]
+
+
+def _order(corners: Corners, across: int) -> Iterator[int]:
+    """Lines of a level page, part by part.
+
+    Args:
+        corners: of the lines.
+        across: by how many degrees to turn the page for what runs down on it. A page that is turned by 270 may well be
+            one of vertical text; then that is level text, and was upright before.
+    """
+    for part in split_columns(_boxes(corners)):
+        if mostly_vertical(_boxes(corners[part])):
+            yield from part[_order_level(turn(corners[part], across))]
+        else:
+            yield from part[_order_rows(corners[part])]
+
+
+def _order_level(corners: Corners) -> list[int]:
+    """Lines of a page that has no other way of running, part by part."""
+    return [index for part in split_columns(_boxes(corners)) for index in part[_order_rows(corners[part])].tolist()]
+
+
+def _order_rows(corners: Corners) -> list[int]:
+    """Lines of a part that is not to be split, row by row."""
+    rows = _rows(_lines(corners))
     return [line.index for row in rows for line in sorted(row.lines, key=lambda line: line.left)]
 
 
-def _lines(corners: Corners, indices: list[int]) -> list[_Line]:
+def _boxes(corners: Corners) -> Boxes:
+    return np.concatenate([corners.min(axis=1), corners.max(axis=1)], axis=1)
+
+
+def _lines(corners: Corners) -> list[_Line]:
     """The lines of a level page, top to bottom by their middles."""
-    _, down = _axes(corners)
+    _, down = axes(corners)
     thickness = np.hypot(*down.T)
     thickness = np.minimum(thickness, THICK_RATIO * np.median(thickness))
     left = corners[:, :, 0].min(axis=1)
     middle = corners[:, :, 1].mean(axis=1)
     top, bottom = middle - thickness / 2, middle + thickness / 2
     order = np.argsort(middle, kind="stable").tolist()
-    return [_Line(indices[line], float(left[line]), float(top[line]), float(bottom[line])) for line in order]
+    return [_Line(line, float(left[line]), float(top[line]), float(bottom[line])) for line in order]
 
 
 def _rows(lines: Sequence[_Line]) -> list[_Row]:
@@ -92,33 +114,3 @@ def _rows(lines: Sequence[_Line]) -> list[_Row]:
         else:
             rows.append(_Row([line], line.top, line.bottom))
     return rows
-
-
-def _level(corners: Corners) -> Corners:
-    """The page without its skew."""
-    skew = _skew(*_axes(corners))
-    cos, sin = np.cos(skew), np.sin(skew)
-    level: Corners = corners @ np.array([[cos, -sin], [sin, cos]])
-    return level
-
-
-def _axes(corners: Corners) -> tuple[Vectors, Vectors]:
-    """Each line's two axes, as long as its sides: the one nearer to level, pointing right, and the other."""
-    first, second, third, fourth = np.moveaxis(corners, 1, 0)
-    one, other = (second - first + third - fourth) / 2, (third - second + fourth - first) / 2
-    one_is_level = np.abs(one[:, 0] * other[:, 1]) >= np.abs(one[:, 1] * other[:, 0])
-    level = np.where(one_is_level[:, None], one, other)
-    down = np.where(one_is_level[:, None], other, one)
-    return np.where(level[:, :1] < 0, -level, level), down
-
-
-def _skew(level: Vectors, down: Vectors) -> float:
-    """The text's angle in radians, clockwise: the median of the long lines, weighted by length; 0 if none is long."""
-    lengths = np.hypot(*level.T)
-    is_long = lengths >= LONG_RATIO * np.hypot(*down.T)
-    if not is_long.any():
-        return 0.0
-    angles, lengths = np.arctan2(level[is_long, 1], level[is_long, 0]), lengths[is_long]
-    order = np.lexsort((lengths, angles))
-    weights = np.cumsum(lengths[order])
-    return float(angles[order][np.searchsorted(weights, weights[-1] / 2)])

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.ocr.reading_order import reading_order
@@ -81,6 +81,7 @@ QUADS = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(QUADS, st.sampled_from([0, 90, 180, 270]), st.randoms(use_true_random=False))
 def test_the_order_does_not_depend_on_the_order_of_the_input(quads, turned, random):
     shuffled = random.sample(quads, len(quads))
@@ -89,6 +90,7 @@ def test_the_order_does_not_depend_on_the_order_of_the_input(quads, turned, rand
     assert first == second
 
 
+@settings(deadline=None)
 @given(QUADS)
 def test_every_line_is_read_once(quads):
     assert sorted(reading_order(quads)) == list(range(len(quads)))
