@@ -5,7 +5,7 @@ A further one is a function in a module of its own kind, and a line here.
 
 from collections.abc import Callable, Mapping
 
-from tests.ops import containers, kubernetes, proxies, style, units
+from tests.ops import alerts, containers, dashboards, kubernetes, proxies, style, units
 
 CHECKS: Mapping[str, Callable[[], str]] = {
     "yamllint": style.yaml_style,
@@ -19,4 +19,10 @@ CHECKS: Mapping[str, Callable[[], str]] = {
     "KEDA schema": kubernetes.scaled_objects,
     "systemd-analyze verify": units.verify,
     "systemd-analyze security": units.security,
+    "promtool check config": alerts.config,
+    "promtool test rules": alerts.cases,
+    "amtool check-config": alerts.alertmanager,
+    "alerts and runbook": alerts.completeness,
+    "dashboards": dashboards.built,
+    "queries of dashboards": dashboards.parsed,
 }

@@ -1,0 +1,64 @@
+"""`deploy/prometheus` and `deploy/alertmanager`, read and tried by their own programs."""
+
+import re
+
+from loadtest.accuracy.circumstances import ROOT
+from tests.ops.programs import CheckFailed, run
+
+FOLDER = ROOT / "deploy" / "prometheus"
+RULES = sorted((FOLDER / "rules").glob("*.yml"))
+CASES = sorted((FOLDER / "tests").glob("*.yml"))
+RUNBOOK = ROOT / "docs" / "runbook.md"
+LEAST_CASES = 2
+"""For each alert: one in which it fires, one in which it does not."""
+
+
+def config() -> str:
+    """Prometheus reads its configuration and every rule, with their templates."""
+    run("promtool", ["check", "config", FOLDER / "prometheus.yml"])
+    return f"{len(RULES)} files of rules, {len(names('record'))} rules that record, {len(names('alert'))} alerts"
+
+
+def cases() -> str:
+    """Every alert fires where it must, and is silent where it must be."""
+    run("promtool", ["test", "rules", *CASES])
+    return f"{sum(len(cases_of(alert)) for alert in names('alert'))} cases"
+
+
+def alertmanager() -> str:
+    """Alertmanager reads its configuration."""
+    run("amtool", ["check-config", ROOT / "deploy" / "alertmanager" / "alertmanager.yml"])
+    return "routes and receivers"
+
+
+def completeness() -> str:
+    """Every alert has two cases, a severity, a description and a section of the runbook, and the runbook no other."""
+    faults = [fault for alert in names("alert") for fault in faults_of(alert)]
+    sections = set(re.findall(r"(?m)^### (Ocr\w+)$", RUNBOOK.read_text()))
+    faults += [f"docs/runbook.md: {name} is no alert" for name in sorted(sections - names("alert"))]
+    faults += [f"docs/runbook.md: no section for {name}" for name in sorted(names("alert") - sections)]
+    if faults:
+        raise CheckFailed("\n".join(faults))
+    return f"{len(sections)} sections"
+
+
+def names(kind: str) -> set[str]:
+    """The names of all rules of a kind, `alert` or `record`."""
+    return {name for path in RULES for name in re.findall(rf"- {kind}: (\S+)", path.read_text())}
+
+
+def cases_of(alert: str) -> list[str]:
+    """The names of the cases of an alert."""
+    return [name for path in CASES for name in re.findall(rf"(?m)^  - name: ({alert} .*)", path.read_text())]
+
+
+def faults_of(alert: str) -> list[str]:
+    """What an alert lacks."""
+    blocks = re.split(r"(?m)^      - alert: ", "\n".join(path.read_text() for path in RULES))
+    said = [block for block in blocks if block.startswith(f"{alert}\n")]
+    needed = ("severity:", "summary:", "description:", f"runbook_url: docs/runbook.md#{alert.lower()}")
+    faults = [f"{alert}: no {need.rstrip(':')}" for block in said for need in needed if need not in block]
+    kinds = {"fires" in name for name in cases_of(alert)}
+    if len(cases_of(alert)) < LEAST_CASES or len(kinds) < LEAST_CASES:
+        faults.append(f"{alert}: it takes a case where it fires and one where it does not")
+    return faults

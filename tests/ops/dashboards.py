@@ -1,0 +1,73 @@
+"""`deploy/grafana`: the dashboards are those of their tables, and Prometheus understands every query."""
+
+import json
+import re
+import runpy
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from loadtest.accuracy.circumstances import ROOT
+from tests.ops.programs import CheckFailed, run
+
+FOLDER = ROOT / "deploy" / "grafana"
+BUILD = FOLDER / "build.py"
+
+
+@dataclass(frozen=True)
+class Query:
+    """One query of a panel.
+
+    Attributes:
+        dashboard, panel: their titles.
+        legend: of its series.
+        expression: PromQL, with Grafana's variable for the range.
+        needs_gpu: whether it has no data without a GPU.
+    """
+
+    dashboard: str
+    panel: str
+    legend: str
+    expression: str
+    needs_gpu: bool
+
+    def over(self, window: str) -> str:
+        """The query as Prometheus takes it, over so long."""
+        return self.expression.replace("$__rate_interval", window)
+
+
+def queries() -> list[Query]:
+    """All queries of all dashboards."""
+    found = []
+    for path in sorted((FOLDER / "dashboards").glob("*.json")):
+        board = json.loads(path.read_text())
+        found += [
+            Query(board["title"], panel["title"], target["legendFormat"], target["expr"], _needs_gpu(panel))
+            for panel in board["panels"]
+            for target in panel["targets"]
+        ]
+    return found
+
+
+def built() -> str:
+    """The files are what the tables make, and each panel has one place and at least one query."""
+    made = runpy.run_path(str(BUILD))
+    for name in made["DASHBOARDS"]:
+        if (FOLDER / "dashboards" / f"{name}.json").read_text() != made["dashboard"](name):
+            raise CheckFailed(f"{name}.json is not what its table makes; run python {BUILD.relative_to(ROOT)}")
+    panels = sum(len(panels) for _, panels in made["DASHBOARDS"].values())
+    return f"{len(made['DASHBOARDS'])} dashboards, {panels} panels"
+
+
+def parsed() -> str:
+    """Prometheus parses every query, as a rule of a file made for the purpose."""
+    rules = [{"record": f"panel:{number}", "expr": query.over("5m")} for number, query in enumerate(queries())]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "panels.yml")
+        path.write_text(json.dumps({"groups": [{"name": "panels", "rules": rules}]}))  # JSON is YAML
+        run("promtool", ["check", "rules", "--lint=none", path])
+    return f"{len(rules)} queries"
+
+
+def _needs_gpu(panel: dict) -> bool:
+    return bool(re.match("Needs a GPU", panel["description"]))

@@ -1,0 +1,44 @@
+"""Alerts, runbook and dashboards belong together; what takes promtool is in `make ops-check`."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.ops import alerts, dashboards, metric_names
+from tests.ops.programs import CheckFailed
+
+
+def test_every_alert_has_its_cases_and_its_section_and_the_runbook_no_other():
+    alerts.completeness()
+
+
+def test_a_section_without_its_alert_is_found(tmp_path, monkeypatch):
+    runbook = tmp_path / "runbook.md"
+    runbook.write_text(alerts.RUNBOOK.read_text() + "\n### OcrNothing\n")
+    monkeypatch.setattr(alerts, "RUNBOOK", runbook)
+    with pytest.raises(CheckFailed, match="OcrNothing is no alert"):
+        alerts.completeness()
+
+
+def test_the_dashboards_are_what_their_tables_make():
+    dashboards.built()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", set()),
+        ("rate(ocr_known_total[5m])", set()),
+        ("`ocr_unknown_total`", {"ocr_unknown_total"}),
+        ("nv_gpu_utilization", set()),
+        ("nv_gpu_status > 0", {"nv_gpu_status"}),
+        ("ocr_wait_seconds_bucket / ocr_known_total_bucket", {"ocr_known_total_bucket"}),
+        ("ocr:chunk_rows:mean_5m + ocr:chunk_rows:mean_9m", {"ocr:chunk_rows:mean_9m"}),
+        ("requirements/ocr_gateway.txt, docs/ocr_x.md, ocr_*", set()),
+    ],
+)
+def test_metrics_that_nobody_has_are_found(tmp_path: Path, text, expected):
+    known = metric_names.names_in("# TYPE ocr_known_total counter\n# TYPE ocr_wait_seconds histogram\n")
+    path = tmp_path / "some.yml"
+    path.write_text(text)
+    assert metric_names.unknown(path, known) == expected
