@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 
-from gateway.decoders.messages import MAX_PACKET_BYTES, READY, Answer, Question, answer_parts
+from gateway.decoders.messages import BEGUN, MAX_PACKET_BYTES, READY, Answer, Question, answer_parts
 from gateway.decoders.shared_memory import share
 from gateway.errors import ImageError, ImageTooLarge
 from gateway.ocr.decoding.files import decode_page, inspect_file
@@ -40,6 +40,7 @@ def _answer_next(gateway: socket.socket, timeout_s: int) -> bool:
     packet, descriptors, _, _ = socket.recv_fds(gateway, MAX_PACKET_BYTES, 1)
     if not packet:
         return False
+    gateway.send(BEGUN)
     signal.alarm(timeout_s)
     data = _read(descriptors[0])
     head, parts = answer_parts(_answer(Question.parse(packet), data))

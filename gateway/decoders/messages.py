@@ -23,6 +23,9 @@ MAX_PACKET_BYTES = 4096
 READY = b"ready"
 """The first packet of a process."""
 
+BEGUN = b"begun"
+"""The packet before each answer: the question has been taken, so what happens now is its doing."""
+
 _LENGTH = struct.Struct("<Q")
 _ERRORS: Mapping[str, type[ImageError]] = {
     error.code: error for error in (UnsupportedImage, UnreadableImage, ImageTooLarge)

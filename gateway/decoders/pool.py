@@ -13,6 +13,9 @@ from gateway.errors import DecoderFailed, ImageError, OcrError
 from gateway.ocr.decoding.picture import Decoded, FileInfo
 
 _REASONS: Mapping[type[BaseException], str] = {TimeoutError: "too_slow", asyncio.CancelledError: "cancelled"}
+_START_S = 10
+"""The longest that one may take to come up: 0.2 s on an idle core."""
+
 _LATER_S = 2
 """How much later a process ends itself than the gateway would: only if that is gone."""
 
@@ -39,6 +42,7 @@ class DecoderPool:
         self._limits = limits
         self._slots = Slots(lambda: limits.processes)
         self._idle: list[DecoderProcess] = []
+        self._working: set[DecoderProcess] = set()
         self._closed = False
 
     @property
@@ -52,8 +56,8 @@ class DecoderPool:
         return self._slots.taken
 
     def warm_up(self) -> None:
-        """See to it that a process is up, or on its way, for whoever comes next."""
-        if not self._idle and not self._closed:
+        """See to it that a process is up, or on its way, for whoever comes next; never more than may be."""
+        if not self._idle and not self._closed and len(self._working) < self._limits.processes:
             self._idle.append(self._start())
 
     async def ask(self, question: Question, data: int, *, deadline: Deadline) -> FileInfo | Decoded:
@@ -95,6 +99,8 @@ class DecoderPool:
     async def _ask(self, question: Question, data: int, deadline: Deadline) -> Answer:
         process = self._take()
         try:
+            async with asyncio.timeout(min(deadline.remaining(), _START_S)):
+                await process.come_up()
             async with asyncio.timeout(min(deadline.remaining(), self._limits.timeout_s)):
                 answer = await process.ask(question, data)
         except BaseException as error:
@@ -102,20 +108,25 @@ class DecoderPool:
             if isinstance(error, TimeoutError):
                 raise self._too_slow(deadline) from error
             raise
+        self._working.remove(process)
         self._idle.append(process)
         return answer
 
     def _take(self) -> DecoderProcess:
-        """A process that waits, if there is one and it has not been killed meanwhile."""
+        """A process that waits, if there is one and it has not been killed meanwhile. Another takes its place."""
         dead = [process for process in self._idle if not process.alive]
         self._idle = [process for process in self._idle if process.alive]
         for process in dead:
             self._lose(process, "died")
-        return self._idle.pop() if self._idle else self._start()
+        process = self._idle.pop() if self._idle else self._start()
+        self._working.add(process)
+        self.warm_up()
+        return process
 
     def _lose(self, process: DecoderProcess, reason: str) -> None:
         """End a process that is of no use any more, and let another one come up for whoever comes next."""
         metrics.DECODERS_LOST.labels(reason).inc()
+        self._working.discard(process)
         process.kill()
         self.warm_up()
 

@@ -7,7 +7,8 @@ import socket
 import subprocess
 import sys
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Self
 
 from gateway.decoders.messages import MAX_PACKET_BYTES, READY, Answer, Question, parse_answer
@@ -21,7 +22,7 @@ _OWN = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "OPENCV_LOG_LEVEL":
 """One thread for each process; its addresses are limited, and each thread would take some."""
 
 
-class NotAsked(Exception):
+class NotAsked(DecoderFailed):
     """The process was dead before it took the question, so the question is not to blame."""
 
 
@@ -49,6 +50,17 @@ class DecoderProcess:
         ours.setblocking(False)
         return cls(process, ours)
 
+    async def come_up(self) -> None:
+        """Wait until it can be asked.
+
+        Raises:
+            NotAsked: it ended before.
+        """
+        if not self._up:
+            with _not_asked():
+                packet, _ = await self._receive()
+            self._up = packet == READY
+
     async def ask(self, question: Question, data: int) -> Answer:
         """What it says about the file in shared memory with this descriptor. Whoever gives up must kill it.
 
@@ -56,15 +68,8 @@ class DecoderProcess:
             NotAsked: it had died before.
             DecoderFailed: it died over it, or its answer makes no sense.
         """
-        if not self._up:
-            packet, _ = await self._receive()
-            self._up = packet == READY
-        try:
-            socket.send_fds(self._connection, [question.packet()], [data])
-            packet, descriptors = await self._receive()
-        except OSError as error:
-            # Broken pipe; or reset, which says that it was closed with something unread.
-            raise NotAsked from error
+        await self._hand_over(question, data)
+        packet, descriptors = await self._receive()
         try:
             return parse_answer(packet, map_shared(descriptors[0]))
         except (ValueError, IndexError) as error:
@@ -72,6 +77,12 @@ class DecoderProcess:
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
+
+    async def _hand_over(self, question: Question, data: int) -> None:
+        """Returns once it has begun: a process may be sent a question when it has been killed, but is not dead yet."""
+        with _not_asked():
+            socket.send_fds(self._connection, [question.packet()], [data])
+            await self._receive()
 
     def kill(self) -> None:
         """End it now. It is waited for aside, because taking a large process apart takes its time."""
@@ -107,6 +118,15 @@ class DecoderProcess:
         with suppress(subprocess.TimeoutExpired):
             status = self._process.wait(1.0)
         return DecoderFailed(f"the decoder ended over this file ({_describe(status)})")
+
+
+@contextmanager
+def _not_asked() -> Iterator[None]:
+    """What goes wrong meanwhile is not the question's doing."""
+    try:
+        yield
+    except (OSError, DecoderFailed) as error:
+        raise NotAsked("the decoder had ended before it was asked") from error
 
 
 def _resolve(future: "asyncio.Future[None]") -> None:

@@ -145,6 +145,20 @@ async def test_a_process_that_dies_while_it_waits_costs_nobody_anything(buried):
         assert (await decoding.decode(tiff((5, 4)))).image.shape == (4, 5, 3)
 
 
+async def test_while_one_works_another_waits_for_whoever_comes_next():
+    async with service(processes=2) as decoding:
+        await decoding.decode(tiff((4, 4)))
+        first, second = decoding.processes
+        first.suspend()
+        second.suspend()
+        requests = [asyncio.create_task(decoding.decode(tiff((4, 4)))) for _ in range(3)]
+        await asyncio.sleep(0.1)
+        assert {process.pid for process in decoding.processes} == {first.pid, second.pid}
+        first.resume()
+        second.resume()
+        assert [answer.image.shape for answer in await asyncio.gather(*requests)] == [(4, 4, 3)] * 3
+
+
 async def test_a_process_that_hangs_is_stopped_after_its_time():
     async with service(timeout_s=1) as decoding:
         await decoding.decode(tiff((4, 4)))
