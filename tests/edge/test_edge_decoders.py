@@ -109,7 +109,5 @@ def test_it_costs_its_own_request_only(service, number, words):
     assert words in answer.json()["detail"]
     ordinary = max(service.seconds(small_tiff()) for _ in range(5))
     times = [f"{1000 * seconds:.0f} ms" for seconds in (while_it_is_gone, after, ordinary)]
-    print(
-        f"{signal.Signals(number).name}: the next one took {times[0]}, the next after its end {times[1]}, others {times[2]}"
-    )
+    print("{}: the next took {}, the next after its end {}, others {}".format(signal.Signals(number).name, *times))
     assert max(while_it_is_gone, after) <= max(PROMISED_S, SLACK * ordinary)
