@@ -61,6 +61,7 @@ function take(chosen) {
   answer = nothing(options.level());
   pictures.clear();
   clearPage();
+  showTimes({});
   find("again").disabled = false;
   show(find("result"), false);
   readAll();
@@ -100,7 +101,7 @@ async function during(again, message, act) {
     await act(signal);
   } catch (problem) {
     if (work.signal !== signal) return;
-    say(signal.aborted ? "Stopped." : problem.title);
+    say(signal.aborted ? "Stopped." : "");
     if (!signal.aborted) showProblem(problem, { retry: again });
   } finally {
     if (work.signal === signal) progress(null);
@@ -157,7 +158,7 @@ function showPage(page) {
   hideProblem();
   showPictureOf(files[page.file - 1], page.number);
   units = lineUnits.flat();
-  picture.showUnits(page, lineUnits);
+  picture.showUnits(page, lineUnits, level);
   lines.show(lineUnits, level);
   show(find("nothing"), lineUnits.length === 0);
   showNotes();

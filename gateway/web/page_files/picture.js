@@ -42,11 +42,12 @@ export function createPicture({ onPoint, onPick }) {
   }
 
   /** Quads in pixels of the upright page, whatever size the picture is drawn at. */
-  function showUnits(page, lines) {
+  function showUnits(page, lines, level) {
     setShape(page.width, page.height);
     sheet.dataset.paper = page.image.paper ?? "white";
     quads.setAttribute("viewBox", `0 0 ${page.width} ${page.height}`);
     units = lines.flat();
+    quads.dataset.level = level;
     quads.replaceChildren(...units.map((unit) => drawn("polygon", { points: unit.quad.join(" "), class: unit.kind })));
   }
 

@@ -49,6 +49,7 @@ export function showProblem(problem, { retry }) {
   show(find("retry"), Boolean(problem.retryable));
   find("retry").onclick = retry;
   show(find("problem"), true);
+  find("problem").scrollIntoView({ block: "nearest" });
 }
 
 export function hideProblem() {
