@@ -17,8 +17,10 @@ from gateway.deadline import Deadline
 from gateway.decoders.decoders import Decoders
 from gateway.decoders.pool import DecoderPool, ProcessLimits
 from gateway.drain import DrainingServer
+from gateway.errors import SettingsError
 from gateway.inference.backend import Backend
 from gateway.inference.batcher import Batcher, BatchLimits
+from gateway.inference.channels import TritonTls
 from gateway.inference.detector import Detector
 from gateway.inference.embedded import EmbeddedBackend
 from gateway.inference.triton import TritonBackend
@@ -108,7 +110,28 @@ def make_backend(settings: Settings) -> Backend:
         detection_model=settings.detection_model,
         recognition_model=settings.recognition_model,
         watch=WatchOptions(probe_interval_s=settings.triton_probe_interval_s),
+        tls=triton_tls(settings),
     )
+
+
+def triton_tls(settings: Settings) -> TritonTls | None:
+    """How connections to Triton are encrypted, if they are to be.
+
+    Raises:
+        SettingsError: a file can't be read.
+    """
+    if settings.triton_ca is None:
+        return None
+    certificate, key = settings.triton_certificate, settings.triton_key
+    try:
+        return TritonTls(
+            settings.triton_ca.read_bytes(),
+            certificate.read_bytes() if certificate else None,
+            key.read_bytes() if key else None,
+            settings.triton_server_name,
+        )
+    except OSError as error:
+        raise SettingsError(f"a certificate for Triton can't be read: {error}") from error
 
 
 def create_app(

@@ -40,6 +40,19 @@ class Settings(BaseSettings):
         "127.0.0.1:8001",
         description="Triton's gRPC addresses, `host:port,host:port`, or `dns:///name:port` for all that DNS has.",
     )
+    triton_ca: Path | None = Field(
+        None,
+        description="PEM file with the certificates that Triton's own is checked against. "
+        "Without it connections are not encrypted.",
+    )
+    triton_certificate: Path | None = Field(
+        None, description="PEM file with the gateway's certificate, for a Triton that asks for one."
+    )
+    triton_key: Path | None = Field(None, description="PEM file with the key of that certificate.")
+    triton_server_name: str = Field(
+        "",
+        description="Name in Triton's certificate, if it is not the host in the address; it never is with `dns:///`.",
+    )
     triton_probe_interval_s: float = Field(
         1.5, gt=0, description="Time between probes of each Triton, tiny inferences that test its models, seconds."
     )
@@ -131,6 +144,14 @@ class Settings(BaseSettings):
     def _ports_differ(self) -> Self:
         if self.ops_port == self.port:
             raise ValueError(f"ops_port and port are both {self.port}")
+        return self
+
+    @model_validator(mode="after")
+    def _certificates_are_complete(self) -> Self:
+        if (self.triton_certificate is None) is not (self.triton_key is None):
+            raise ValueError("triton_certificate and triton_key go together")
+        if self.triton_ca is None and (self.triton_certificate or self.triton_server_name):
+            raise ValueError("triton_certificate, triton_key and triton_server_name need triton_ca")
         return self
 
     @model_validator(mode="after")

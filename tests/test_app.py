@@ -6,7 +6,7 @@ import pytest
 from fake_models import Bar, FakeModels, picture, png
 
 from gateway.app import create_app, event_loop_factory, make_backend
-from gateway.errors import BackendUnavailable
+from gateway.errors import BackendUnavailable, SettingsError
 from gateway.inference.embedded import EmbeddedBackend
 from gateway.inference.triton import TritonBackend
 from gateway.settings import Settings
@@ -123,3 +123,8 @@ def test_the_event_loop_is_uvloops():
     loop = event_loop_factory()()
     assert type(loop).__module__ == "uvloop"
     loop.close()
+
+
+def test_a_certificate_that_can_not_be_read_is_named(tmp_path):
+    with pytest.raises(SettingsError, match=r"absent\.pem"):
+        make_backend(Settings(triton_ca=tmp_path / "absent.pem"))

@@ -61,3 +61,22 @@ def test_a_key_in_the_wrong_place_is_refused_and_not_repeated(monkeypatch, value
     with pytest.raises(SettingsError) as refused:
         Settings.read()
     assert "open sesame" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"triton_ca": "ca.pem", "triton_key": "k.pem"}, "go together"),
+        ({"triton_ca": "ca.pem", "triton_certificate": "c.pem"}, "go together"),
+        ({"triton_certificate": "c.pem", "triton_key": "k.pem"}, "need triton_ca"),
+        ({"triton_server_name": "triton"}, "need triton_ca"),
+    ],
+)
+def test_half_of_what_tls_needs_is_refused(given, words):
+    with pytest.raises(ValueError, match=words):
+        Settings(**given)
+
+
+def test_two_ports_that_are_one_are_refused():
+    with pytest.raises(ValueError, match="ops_port and port are both 8080"):
+        Settings(ops_port=8080)

@@ -50,6 +50,30 @@ class ChannelOptions:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class TritonTls:
+    """How connections are encrypted, and who proves what. All are PEM.
+
+    Attributes:
+        authorities: certificates of those who may have signed Triton's.
+        certificate, key: the gateway's own, where Triton asks for one.
+        server_name: that Triton's certificate is for; empty: its host in the address.
+    """
+
+    authorities: bytes
+    certificate: bytes | None = None
+    key: bytes | None = None
+    server_name: str = ""
+
+    def credentials(self) -> grpc.ChannelCredentials:
+        """For a channel."""
+        return grpc.ssl_channel_credentials(self.authorities, self.key, self.certificate)
+
+    def arguments(self) -> tuple[tuple[str, str], ...]:
+        """Further channel arguments."""
+        return (("grpc.ssl_target_name_override", self.server_name),) if self.server_name else ()
+
+
 class TritonConnection:
     """A channel to Triton and the stub that calls through it; to be opened on a running event loop.
 
@@ -57,10 +81,13 @@ class TritonConnection:
         stub: one callable per RPC; each call needs a `timeout`, gRPC's default is for ever.
     """
 
-    def __init__(self, address: str, options: ChannelOptions | None = None) -> None:
+    def __init__(self, address: str, tls: TritonTls | None = None) -> None:
         """Connects on the first call, not now."""
-        arguments = (options or ChannelOptions()).arguments()
-        self._channel = grpc.aio.insecure_channel(address, arguments)
+        arguments = ChannelOptions().arguments()
+        if tls is None:
+            self._channel = grpc.aio.insecure_channel(address, arguments)
+        else:
+            self._channel = grpc.aio.secure_channel(address, tls.credentials(), (*arguments, *tls.arguments()))
         self.stub = GRPCInferenceServiceStub(self._channel)
 
     async def close(self, grace_s: float | None = None) -> None:

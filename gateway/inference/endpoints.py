@@ -20,7 +20,7 @@ from tritonclient.grpc.service_pb2 import ModelInferRequest, ModelInferResponse,
 
 from gateway.errors import BackendUnavailable, ContractError, InferenceFailed, OcrError, Overloaded
 from gateway.inference.backend import EndpointStatus
-from gateway.inference.channels import TritonConnection
+from gateway.inference.channels import TritonConnection, TritonTls
 from gateway.inference.configs import read_contract
 from gateway.inference.contract import Contract, difference
 from gateway.inference.failures import (
@@ -97,7 +97,15 @@ class Endpoint:
         picked: by model, number of the call that it took last; `Rotation` counts.
     """
 
-    def __init__(self, address: str, names: ModelNames, *, timeout_s: float, changed: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        address: str,
+        names: ModelNames,
+        *,
+        timeout_s: float,
+        changed: Callable[[], None],
+        tls: TritonTls | None = None,
+    ) -> None:
         """Prepare; it connects on the first call.
 
         Args:
@@ -105,6 +113,7 @@ class Endpoint:
             names: of its models.
             timeout_s: deadline of each question about the models.
             changed: called when health or contract have changed.
+            tls: how the connection is encrypted, if it is.
         """
         self.address = address
         self.state = State.CONNECTING
@@ -118,7 +127,7 @@ class Endpoint:
         self.known = asyncio.Event()
         self.trouble = asyncio.Event()
         self.picked: dict[str, int] = {}
-        self._connection = TritonConnection(address)
+        self._connection = TritonConnection(address, tls)
         self._names = names
         self._reader = ModelReader(self._connection.stub, timeout_s=timeout_s)
         self._changed = changed

@@ -8,6 +8,7 @@ from contextlib import suppress
 from gateway.concurrency import gather_all
 from gateway.errors import BackendUnavailable
 from gateway.inference.addresses import Address, look_up
+from gateway.inference.channels import TritonTls
 from gateway.inference.endpoints import Endpoint
 from gateway.inference.rotation import Rotation
 from gateway.inference.served_models import ModelNames
@@ -33,6 +34,7 @@ class Fleet:
         options: WatchOptions,
         *,
         timeout_s: float,
+        tls: TritonTls | None = None,
         look_up: Callable[[Address], Awaitable[list[str]]] = look_up,
     ) -> None:
         """Prepare; nothing is looked up or connected yet.
@@ -42,6 +44,7 @@ class Fleet:
             names: of their models.
             options: how closely they are watched.
             timeout_s: deadline of each question about the models.
+            tls: how connections are encrypted, if they are.
             look_up: the addresses behind an address; raises OSError.
         """
         self.rotation = Rotation(self._make)
@@ -49,6 +52,7 @@ class Fleet:
         self._names = names
         self._options = options
         self._timeout_s = timeout_s
+        self._tls = tls
         self._look_up_one = look_up
         self._known: dict[Address, list[str]] = {}
         self._watches: dict[Endpoint, tuple[Watch, asyncio.Task[None]]] = {}
@@ -122,7 +126,7 @@ class Fleet:
         task.add_done_callback(self._tasks.discard)
 
     def _make(self, address: str, changed: Callable[[], None]) -> Endpoint:
-        return Endpoint(address, self._names, timeout_s=self._timeout_s, changed=changed)
+        return Endpoint(address, self._names, timeout_s=self._timeout_s, changed=changed, tls=self._tls)
 
 
 def _started(work: Coroutine[None, None, None]) -> asyncio.Task[None]:

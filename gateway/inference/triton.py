@@ -11,6 +11,7 @@ from gateway.errors import BackendUnavailable, InferenceFailed, InferenceTimeout
 from gateway.inference.addresses import parse_addresses
 from gateway.inference.backend import EndpointStatus
 from gateway.inference.calls import ModelBackend, Run
+from gateway.inference.channels import TritonTls
 from gateway.inference.codecs import Tensors
 from gateway.inference.contract import Contract
 from gateway.inference.endpoints import Endpoint, VersionGone
@@ -42,6 +43,7 @@ class TritonBackend(ModelBackend):
         timeout_s: float = 5.0,
         watch: WatchOptions | None = None,
         retries: RetryOptions | None = None,
+        tls: TritonTls | None = None,
     ) -> None:
         """Prepare; to be used on a running event loop.
 
@@ -52,13 +54,15 @@ class TritonBackend(ModelBackend):
             timeout_s: deadline of each question about the models; inference has its own.
             watch: how closely the servers are watched.
             retries: how often calls are tried again.
+            tls: how connections are encrypted, if they are.
 
         Raises:
             ValueError: an address is none.
         """
         super().__init__()
         names = ModelNames(detection_model, recognition_model)
-        self._fleet = Fleet(parse_addresses(addresses), names, watch or WatchOptions(), timeout_s=timeout_s)
+        watch = watch or WatchOptions()
+        self._fleet = Fleet(parse_addresses(addresses), names, watch, timeout_s=timeout_s, tls=tls)
         self._rotation = self._fleet.rotation
         self._retries = retries or RetryOptions()
         self._budget = RetryBudget(self._retries)
@@ -74,6 +78,7 @@ class TritonBackend(ModelBackend):
         timeout_s: float = 5.0,
         watch: WatchOptions | None = None,
         retries: RetryOptions | None = None,
+        tls: TritonTls | None = None,
     ) -> Self:
         """A backend whose contract has been read; arguments and errors as of `__init__` and `refresh`."""
         backend = cls(
@@ -83,6 +88,7 @@ class TritonBackend(ModelBackend):
             timeout_s=timeout_s,
             watch=watch,
             retries=retries,
+            tls=tls,
         )
         try:
             await backend.refresh()
