@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help serve test check format e2e edge accuracy boxes formats documents fuzz drills drills-short overload rollout ops-check lock clean
+.PHONY: help serve test check format e2e edge accuracy boxes formats documents fuzz drills drills-short overload rollout ops-check observe lock clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -62,6 +62,9 @@ rollout: $(STAMP) ## replace gateways, Tritons and a model under load; writes in
 
 ops-check: $(STAMP) ## everything in deploy/ read by the programs it is for; says which of them are missing
 	@$(BIN)/python -m tests.ops
+
+observe: $(STAMP) ## watch a hang of Triton with a real Prometheus and Alertmanager; writes docs/observability.md (three minutes)
+	@$(BIN)/python -m loadtest.observe $(ARGS)
 
 lock: ## write the lock files anew (needs uv)
 	@cd requirements && ./lock
