@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help serve test check format e2e edge accuracy boxes formats documents fuzz drills drills-short overload rollout ops-check observe lock clean
+.PHONY: help serve test check format e2e edge accuracy boxes formats documents fuzz drills drills-short overload rollout clients ops-check observe lock clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -65,6 +65,11 @@ ops-check: $(STAMP) ## everything in deploy/ read by the programs it is for; say
 
 observe: $(STAMP) ## watch a hang of Triton with a real Prometheus and Alertmanager; writes docs/observability.md (three minutes)
 	@$(BIN)/python -m loadtest.observe $(ARGS)
+
+clients: $(STAMP) ## real clients of other services on a real gateway (an environment of 800 MB, once)
+	@$(PYTHON) -m venv .local/clients
+	@.local/clients/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements/clients.txt
+	@$(BIN)/python -m pytest tests/e2e/test_real_clients.py
 
 lock: ## write the lock files anew (needs uv)
 	@cd requirements && ./lock

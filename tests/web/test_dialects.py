@@ -201,6 +201,28 @@ class TestRapidOcr:
         await rapid(pipeline, image_data=(None, b64encode(b"other")), image_file=("a.png", DATA))
         assert pipeline.data == DATA
 
+    async def test_base64_may_come_as_a_form_without_files(self):
+        # As it documents it: requests.post(url, data={"image_data": ...})
+        pipeline, data = FakePipeline(), b"\xfb\xff" * 1000
+        answer = await post(pipeline, data={"image_data": b64encode(data).decode(), "use_cls": "false"})
+        assert (answer.status_code, pipeline.data) == (200, data)
+        assert pipeline.options == PageOptions(recognition=RecognitionOptions(reread=False))
+
+    @pytest.mark.parametrize(
+        ("form", "said"),
+        [
+            ({"image": "aGk="}, "a form without files must have one field 'image_data', not 0"),
+            ({"image_data": ["aGk=", "aGk="]}, "a form without files must have one field 'image_data', not 2"),
+            ({"image_data": "%%%"}, "image_data is not base64"),
+            ({"image_data": "aGk=", "use_dett": "true"}, "did you mean 'use_det'?"),
+            ({str(number): "" for number in range(40)}, "the body is not a form"),
+        ],
+    )
+    async def test_what_such_a_form_can_not_say_is_named(self, form, said):
+        answer = await post(data=form)
+        assert answer.status_code == 400
+        assert said in answer.json()["detail"]
+
     async def test_every_switch_is_alive(self):
         pipeline = FakePipeline()
         await rapid(

@@ -7,7 +7,7 @@ from starlette.types import Scope
 
 from gateway.web.dialects import umi
 from gateway.web.dialects.dialect import Dialect, Json
-from gateway.web.dialects.forms import FORMS
+from gateway.web.dialects.forms import FORMS, is_form
 from gateway.web.dialects.hub_serving import HUB_SERVING
 from gateway.web.dialects.nim import NIM
 from gateway.web.dialects.paddlex import PADDLEX
@@ -29,5 +29,4 @@ def dialect_at(scope: Scope) -> Dialect | None:
     path: str = scope["path"]
     if path != SHARED_PATH:
         return OWN_PATHS.get(path)
-    is_form = Headers(scope=scope).get("content-type", "").lower().startswith("multipart/")
-    return FORMS if is_form else PADDLEX
+    return FORMS if is_form(Headers(scope=scope).get("content-type", "")) else PADDLEX
