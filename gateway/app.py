@@ -192,6 +192,7 @@ def create_app(
         settings.body_timeout_s,
         settings.max_files,
         settings.max_pages,
+        settings.max_stream_s,
     )
     services = Services(
         pipeline=pipeline,

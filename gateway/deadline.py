@@ -1,7 +1,8 @@
 """One deadline per request: a point in time that every stage and every call measures itself against."""
 
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Self
 
 
@@ -32,3 +33,26 @@ class Deadline:
     def expired(self) -> bool:
         """Whether no time is left."""
         return self.remaining() == 0.0
+
+
+class RenewedDeadline:
+    """Deadlines of a stream of pages: each has as long as the first, from its turn, and all together have an end."""
+
+    def __init__(self, first: Deadline, *, longest_s: float, stopping: Callable[[], bool]) -> None:
+        """Prepare; nothing is renewed yet.
+
+        Args:
+            first: the request's own.
+            longest_s: after which nothing is renewed any more, from now.
+            stopping: whether nothing is to be renewed because the service is about to end.
+        """
+        self.latest = first
+        self._ends_at = time.monotonic() + longest_s
+        self._stopping = stopping
+
+    def renew(self) -> Deadline:
+        """The deadline of whatever begins now."""
+        at = min(time.monotonic() + self.latest.timeout_s, self._ends_at)
+        if at > self.latest.at and not self._stopping():
+            self.latest = replace(self.latest, at=at)
+        return self.latest

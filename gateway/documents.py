@@ -5,14 +5,14 @@ A page that fails costs nothing but itself; what is read is handed on at once, s
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
 from gateway.deadline import Deadline
 from gateway.decoders.decoders import OpenFile
-from gateway.errors import ImageError, InvalidRequest, OcrError, TooManyPages
+from gateway.errors import DeadlineExceeded, ImageError, InvalidRequest, OcrError, TooManyPages
 from gateway.metrics import StageTimes
 from gateway.ocr.elements import Page, PageWarning
 from gateway.ocr.options import PageOptions
@@ -51,7 +51,8 @@ class Order:
         pages: which of each file.
         options: of every page.
         max_pages: of all files together.
-        deadline: for everything.
+        deadline: for everything, or what `renewed` leaves of that.
+        renewed: gives the deadline of each page but the first, when its turn comes; None if they share the one.
     """
 
     files: Sequence[bytes]
@@ -59,6 +60,7 @@ class Order:
     options: PageOptions
     max_pages: int
     deadline: Deadline
+    renewed: Callable[[], Deadline] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +128,12 @@ class Delivery:
         """What came of each page, in order, as soon as it is known. Close the iterator: it works ahead."""
         under_way: deque[asyncio.Task[PageResult]] = deque()
         try:
+            deadline = self._order.deadline
             for file, number in self._places():
-                under_way.append(asyncio.create_task(self._read(file, number)))
+                under_way.append(asyncio.create_task(self._read(file, number, deadline)))
                 if len(under_way) == PAGES_AT_ONCE:
                     yield await under_way.popleft()
+                deadline = self._order.renewed() if self._order.renewed else deadline
             while under_way:
                 yield await under_way.popleft()
         finally:
@@ -142,14 +146,14 @@ class Delivery:
             for number in file.numbers or (0,):
                 yield file, number
 
-    async def _read(self, ordered: OrderedFile, number: int) -> PageResult:
+    async def _read(self, ordered: OrderedFile, number: int, deadline: Deadline) -> PageResult:
         if isinstance(ordered.file, OcrError):
             return PageResult(ordered.number, None, ordered.file)
+        if deadline.expired and self.total > 1:
+            return PageResult(ordered.number, number, _no_time_left(deadline))
         order = self._order
         try:
-            page = await self._reader.read(
-                ordered.file, number, order.options, deadline=order.deadline, times=self._times
-            )
+            page = await self._reader.read(ordered.file, number, order.options, deadline=deadline, times=self._times)
         except OcrError as error:
             return PageResult(ordered.number, number, error)
         return PageResult(ordered.number, number, page)
@@ -197,6 +201,13 @@ def _check(files: Sequence[OrderedFile], order: Order) -> None:
     for file in files:
         if not isinstance(file.file, OcrError) and not file.numbers:
             raise InvalidRequest(f"nothing of file {file.number} is asked for: {file.warnings[0].detail}")
+
+
+def _no_time_left(deadline: Deadline) -> DeadlineExceeded:
+    return DeadlineExceeded(
+        f"the {deadline.timeout_s:g} s of the request were over before this page's turn; ask for it with pages=, or "
+        "for lines (application/x-ndjson), where each page has as long"
+    )
 
 
 def _missing(pages: PageRanges, count: int) -> tuple[PageWarning, ...]:

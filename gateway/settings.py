@@ -72,6 +72,11 @@ class Settings(BaseSettings):
     max_pages: int = Field(500, ge=1, description="Most pages that are read for one request.")
     timeout_s: float = Field(30.0, gt=0, description="A request's deadline when it does not ask for one, seconds.")
     max_timeout_s: float = Field(120.0, gt=0, description="The longest deadline a request may ask for, seconds.")
+    max_stream_s: float = Field(
+        3600.0,
+        gt=0,
+        description="The longest that an answer of lines may take, whose pages have a deadline each, seconds.",
+    )
     max_requests: int = Field(
         0,
         ge=0,

@@ -153,6 +153,11 @@ class Gate:
         self._settling.append(ticket)
         return self._let_in()
 
+    def progress(self, ticket: Ticket) -> None:
+        """Note that a page of a ticket's document has been read, which is as much work as another request."""
+        if ticket.settled:
+            self._pace.progress(self._clock())
+
     def leave(self, ticket: Ticket, *, done: bool = False) -> list[Ticket]:
         """End a ticket, wherever it stands: its request has been answered, has failed, or nobody waits for it."""
         self._unpark(ticket)

@@ -106,7 +106,10 @@ class RequestOptions(BaseModel):
         description="What of the text that a PDF itself has is taken: nothing, that which can be seen instead of "
         "reading it there, or all of it and nothing is read.",
     )
-    timeout: float = Field(gt=0, description="Seconds that the request may take, its upload included.")
+    timeout: float = Field(
+        gt=0,
+        description="Seconds that the request may take, its upload included; in a stream each page, from its turn.",
+    )
 
     @field_validator("pages")
     @classmethod

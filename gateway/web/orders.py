@@ -1,11 +1,12 @@
 """What both kinds of answer share: an order is opened, given room, and noted."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
 from typing import TypeVar
 
 from starlette.requests import Request
 
+from gateway.deadline import Deadline
 from gateway.documents import Delivery, Order, PageResult, opened
 from gateway.errors import OcrError
 from gateway.metrics import count_failed_page, count_page
@@ -40,9 +41,19 @@ async def opened_and_settled(request: Request, order: Order, services: Services)
         yield delivery
 
 
-async def built(build: Callable[[], Answer], order: Order, services: Services) -> Answer:
+async def results_of(request: Request, delivery: Delivery) -> AsyncGenerator[PageResult, None]:
+    """The results of a delivery; each counts for the pace of the service: a long document is no halt."""
+    permit = permit_of(request.scope)
+    async with aclosing(delivery.results()) as results:
+        async for result in results:
+            if permit:
+                permit.progress()
+            yield result
+
+
+async def built(build: Callable[[], Answer], order: Order, deadline: Deadline, services: Services) -> Answer:
     """What `build` makes; on a thread if pages have words, for a thousand lines of them take half a second."""
-    return build() if order.options.level == "line" else await services.pool.run(build, deadline=order.deadline)
+    return build() if order.options.level == "line" else await services.pool.run(build, deadline=deadline)
 
 
 def note(record: RequestRecord, result: PageResult) -> None:

@@ -28,6 +28,11 @@ class Pace:
         self._advance(now)
         self._under_way += 1
 
+    def progress(self, now: float) -> None:
+        """Note that a page of a document is finished, and others of it are not."""
+        self._advance(now)
+        self._done += 1
+
     def end(self, now: float, *, done: bool) -> None:
         """Note that it is over, finished or failed."""
         self._advance(now)

@@ -45,6 +45,10 @@ class Permit:
         self._parking.cancel()
         await self._permits.settle(self._ticket, pixels)
 
+    def progress(self) -> None:
+        """Note that a page has been read."""
+        self._permits.progress(self._ticket)
+
     def release(self, *, done: bool) -> None:
         """Give everything back.
 
@@ -93,6 +97,10 @@ class Permits:
     def park(self, ticket: Ticket) -> None:
         """Let others have the place of a slow upload."""
         self._wake(self._gate.park(ticket))
+
+    def progress(self, ticket: Ticket) -> None:
+        """See `Permit.progress`."""
+        self._gate.progress(ticket)
 
     def leave(self, ticket: Ticket, *, done: bool) -> None:
         """See `Permit.release`."""

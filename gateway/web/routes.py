@@ -19,7 +19,7 @@ from gateway.web.health import add_health_routes
 from gateway.web.negotiation import in_accepted_format
 from gateway.web.openapi import ocr_operation, ocr_success, problem_responses, success_headers
 from gateway.web.options import OptionsModel, options_for
-from gateway.web.orders import built, note, opened_and_settled, order_of
+from gateway.web.orders import built, note, opened_and_settled, order_of, results_of
 from gateway.web.payload import read_payload
 from gateway.web.problems import PROBLEMS
 from gateway.web.record import record_of
@@ -76,7 +76,10 @@ async def _read(request: Request, model: OptionsModel, services: Services) -> Re
 
 async def _read_all(request: Request, order: Order, services: Services) -> OcrOut:
     """Read all pages. What kept the first from being read is the answer's error if none could be."""
-    async with opened_and_settled(request, order, services) as delivery, aclosing(delivery.results()) as pages:
+    async with (
+        opened_and_settled(request, order, services) as delivery,
+        aclosing(results_of(request, delivery)) as pages,
+    ):
         results = [result async for result in pages]
     errors = [result.outcome for result in results if isinstance(result.outcome, OcrError)]
     if len(errors) == len(results):
@@ -84,7 +87,7 @@ async def _read_all(request: Request, order: Order, services: Services) -> OcrOu
     for result in results:
         note(record_of(request.scope), result)
     build = partial(ocr_out, delivery.files, results, services.models(), request_id=correlation_id.get() or "")
-    return await built(build, order, services)
+    return await built(build, order, order.deadline, services)
 
 
 def _add_dialects(router: APIRouter, services: Services) -> None:

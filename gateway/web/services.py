@@ -67,6 +67,7 @@ class RequestLimits:
         body_timeout_s: the longest that its body may take to come, unless it comes fast.
         max_files: in one body.
         max_pages: read of all its files together.
+        max_stream_s: the longest that an answer of lines may take, whose pages have a deadline each.
     """
 
     max_body_bytes: int
@@ -75,6 +76,7 @@ class RequestLimits:
     body_timeout_s: float = 30.0
     max_files: int = 16
     max_pages: int = 500
+    max_stream_s: float = 3600.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 
 from asgi_correlation_id import correlation_id
@@ -11,12 +12,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from gateway.deadline import Deadline
+from gateway.deadline import RenewedDeadline
 from gateway.documents import Delivery, Order, PageResult
 from gateway.errors import OcrError
 from gateway.web.disconnect import CLIENT_CLOSED, ClientClosed, while_connected
 from gateway.web.negotiation import STREAM
-from gateway.web.orders import built, note, opened_and_settled
+from gateway.web.orders import built, note, opened_and_settled, results_of
 from gateway.web.record import record_of
 from gateway.web.schemas import EndOut, StreamLine, file_warnings, result_out, start_out
 from gateway.web.services import Services
@@ -39,7 +40,10 @@ class LinesResponse(Response):
         super().__init__(media_type=STREAM, headers=_FIELDS)
         del self.headers["content-length"]
         self._request = request
-        self._order = order
+        self._deadline = RenewedDeadline(
+            order.deadline, longest_s=services.limits.max_stream_s, stopping=services.draining
+        )
+        self._order = replace(order, renewed=self._deadline.renew)
         self._services = services
         self._started = False
 
@@ -59,12 +63,12 @@ class LinesResponse(Response):
             aclosing(self._lines(delivery)) as lines,
         ):
             async for line in lines:
-                await self._send(line, send, self._order.deadline)
+                await self._send(line, send)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _lines(self, delivery: Delivery) -> AsyncGenerator[StreamLine, None]:
         """The lines; a request for a single page fails as a whole if that fails."""
-        async with aclosing(delivery.results()) as results:
+        async with aclosing(results_of(self._request, delivery)) as results:
             first = await anext(results) if delivery.total == 1 else None
             if first and isinstance(first.outcome, OcrError):
                 raise first.outcome
@@ -74,7 +78,7 @@ class LinesResponse(Response):
                 done, errors = done + 1, errors + isinstance(result.outcome, OcrError)
                 note(record_of(self._request.scope), result)
                 build = partial(result_out, result, done=done, total=delivery.total)
-                yield await built(build, self._order, self._services)
+                yield await built(build, self._order, self._deadline.latest, self._services)
         yield EndOut(
             pages=done - errors,
             errors=errors,
@@ -82,8 +86,8 @@ class LinesResponse(Response):
             stages_ms=record_of(self._request.scope).times.milliseconds(),
         )
 
-    async def _send(self, line: StreamLine, send: Send, deadline: Deadline) -> None:
-        async with asyncio.timeout(deadline.remaining() + GRACE_S):
+    async def _send(self, line: StreamLine, send: Send) -> None:
+        async with asyncio.timeout(self._deadline.latest.remaining() + GRACE_S):
             if not self._started:
                 self._started = True
                 await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})

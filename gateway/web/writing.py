@@ -16,7 +16,7 @@ from gateway.documents import Delivery, Order, PageResult
 from gateway.errors import InvalidRequest, OcrError
 from gateway.formats.format import About, Format
 from gateway.ocr.elements import Page
-from gateway.web.orders import note, opened_and_settled
+from gateway.web.orders import note, opened_and_settled, results_of
 from gateway.web.record import RequestRecord, record_of
 from gateway.web.services import Services
 
@@ -33,7 +33,10 @@ async def write_pages(request: Request, order: Order, chosen: Format, dpi: int, 
         OcrError: a page could not be read.
     """
     record = record_of(request.scope)
-    async with opened_and_settled(request, order, services) as delivery, aclosing(delivery.results()) as results:
+    async with (
+        opened_and_settled(request, order, services) as delivery,
+        aclosing(results_of(request, delivery)) as results,
+    ):
         if chosen.single and delivery.total > 1:
             raise InvalidRequest(f"this format holds one page, and there are {delivery.total}; choose one with pages")
         about = About(f"ocr-gateway {__version__}", services.models().model_set, datetime.now(UTC), dpi)

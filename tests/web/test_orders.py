@@ -13,5 +13,5 @@ from gateway.web.orders import built
 @pytest.mark.parametrize(("level", "on_the_loop"), [("line", True), ("word", False), ("char", False)])
 async def test_answers_with_words_are_built_off_the_event_loop(level, on_the_loop):
     order = Order((b"data",), PageRanges.parse("1-"), PageOptions(level=level), 1, Deadline.after(60))
-    thread = await built(threading.current_thread, order, services_with())
+    thread = await built(threading.current_thread, order, order.deadline, services_with())
     assert (thread is threading.main_thread()) is on_the_loop

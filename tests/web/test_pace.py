@@ -55,3 +55,11 @@ def test_it_recovers_within_a_few_half_lives():
         pace.end(now, done=True)
         pace.begin(now)
     assert pace.finished_within(10.0, now) > 15
+
+
+def test_a_long_document_counts_by_its_pages():
+    pace = Pace()
+    pace.begin(0.0)
+    for now in range(1, 301):
+        pace.progress(float(now))
+    assert pace.finished_within(10.0, 300.0) == pytest.approx(10.0, rel=0.25)

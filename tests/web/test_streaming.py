@@ -184,6 +184,24 @@ class TestLines:
         assert pipeline.files[0].closed == 1
         assert len(pipeline.calls) <= 3
 
+    async def test_every_page_of_a_stream_has_as_long_as_the_request_asked_for(self):
+        response = await post(SlowPages(), content=b"a", headers=LINES, params={"timeout": "0.5"})
+        *_, end = lines_of(response)
+        assert (end["pages"], end["errors"]) == (12, 0)
+
+    async def test_a_stream_has_an_end_and_the_pages_that_are_left_are_errors(self):
+        limits = RequestLimits(max_body_bytes=1000, timeout_s=0.5, max_timeout_s=9, max_stream_s=0.7)
+        *errors, end = lines_of(await post(SlowPages(), content=b"a", headers=LINES, choices={"limits": limits}))[-3:]
+        assert [error["error"]["code"] for error in errors] == ["deadline_exceeded"] * 2
+        assert 0 < end["pages"] < 12
+
+    async def test_an_answer_in_one_piece_has_one_deadline_and_names_the_pages_that_came_too_late(self):
+        answer = (await post(SlowPages(), content=b"a", params={"timeout": "0.5"})).json()
+        late = answer["errors"]
+        assert [page["number"] for page in answer["pages"]] + [error["page"] for error in late] == list(range(1, 13))
+        assert {error["code"] for error in late} == {"deadline_exceeded"}
+        assert "the 0.5 s of the request were over before this page's turn" in late[-1]["detail"]
+
     async def test_a_stream_that_was_cut_is_counted_as_the_clients_doing(self):
         scope = {}
 
@@ -195,6 +213,13 @@ class TestLines:
         assert response.headers["x-accel-buffering"] == "no"
         assert response.headers["cache-control"] == "no-store"
         assert "content-length" not in response.headers
+
+
+class SlowPages(FakePipeline):
+    """Twelve pages, two of which take 0.2 s together."""
+
+    def __init__(self):
+        super().__init__(pages=12, page_s=0.2)
 
 
 async def take_no_line(message):

@@ -55,6 +55,7 @@ class FakePipeline:
         files: that were opened.
         cancelled: readings that were cancelled.
         pixels: that each image is said to have.
+        page_s: that each reading takes.
     """
 
     outcome: Page | Exception = PAGE
@@ -66,6 +67,7 @@ class FakePipeline:
     files: list = field(default_factory=list)
     cancelled: int = 0
     pixels: int = 1_000_000
+    page_s: float = 0.0
 
     async def open(self, data, options, *, deadline, times):
         if data in self.unopened:
@@ -84,6 +86,7 @@ class FakePipeline:
 
     async def _wait(self):
         try:
+            await asyncio.sleep(self.page_s)
             if self.gate is not None:
                 await self.gate.wait()
         except asyncio.CancelledError:

@@ -22,7 +22,7 @@ from gateway.ocr.page_ranges import PageRanges
 from gateway.web.body import check_declared, read_chunks
 from gateway.web.disconnect import while_connected
 from gateway.web.options import unknown_option
-from gateway.web.orders import opened_and_settled
+from gateway.web.orders import opened_and_settled, results_of
 from gateway.web.problems import Problem
 from gateway.web.record import record_of
 from gateway.web.services import Services
@@ -153,7 +153,10 @@ async def answer_files(
     record = record_of(request.scope)
 
     async def written() -> Response:
-        async with opened_and_settled(request, order, services) as delivery, aclosing(delivery.results()) as results:
+        async with (
+            opened_and_settled(request, order, services) as delivery,
+            aclosing(results_of(request, delivery)) as results,
+        ):
             pages = iter(await write_each(results, write_page, order, record, services))
         by_file = [list(islice(pages, len(file.numbers))) for file in delivery.files]
         content = to_json(write_answer(by_file))
