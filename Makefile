@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help serve test check format e2e edge accuracy boxes formats documents fuzz drills drills-short overload rollout clients ops-check observe lock clean
+.PHONY: help serve test check format e2e edge accuracy boxes formats documents fuzz drills drills-short overload rollout clients ops-check observe sbom scaling lock clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -70,6 +70,12 @@ clients: $(STAMP) ## real clients of other services on a real gateway (an enviro
 	@$(PYTHON) -m venv .local/clients
 	@.local/clients/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements/clients.txt
 	@$(BIN)/python -m pytest tests/e2e/test_real_clients.py
+
+sbom: $(STAMP) ## what the image of the gateway is made of (CycloneDX), in results/sbom.cdx.json
+	@$(BIN)/python -m tests.ops.sbom
+
+scaling: $(STAMP) ## how many GPUs and gateways for how many pages; writes into docs/scaling.md (from docs/gpu)
+	@$(BIN)/python -m loadtest.scaling
 
 lock: ## write the lock files anew (needs uv)
 	@cd requirements && ./lock

@@ -5,7 +5,7 @@ A further one is a function in a module of its own kind, and a line here.
 
 from collections.abc import Callable, Mapping
 
-from tests.ops import alerts, containers, dashboards, kubernetes, proxies, style, units
+from tests.ops import alerts, containers, dashboards, kubernetes, proxies, sbom, style, units
 
 CHECKS: Mapping[str, Callable[[], str]] = {
     "yamllint": style.yaml_style,
@@ -17,6 +17,7 @@ CHECKS: Mapping[str, Callable[[], str]] = {
     "kustomize build": kubernetes.kustomize,
     "kubernetes schemas": kubernetes.schemas,
     "KEDA schema": kubernetes.scaled_objects,
+    "SBOM": sbom.write,
     "systemd-analyze verify": units.verify,
     "systemd-analyze security": units.security,
     "promtool check config": alerts.config,
