@@ -142,7 +142,8 @@ def answer_with(visitor: Visitor, lines: Sequence[str]) -> None:
     made = [{"quad": quad, "text": text, "score": 0.9, "words": None} for text in lines]
     page = {"file": 1, "number": 1, "width": 420, "height": 160, "lines": made, "text": "", "image": {"paper": None}}
     warning = {"code": lines[0], "detail": lines[0], "file": 1, "page": 1}
-    answer = {"files": [], "pages": [page], "errors": [], "warnings": [warning], "model_set": lines[0]}
+    files = [{"number": 1, "format": "PNG", "pages": 1}]
+    answer = {"files": files, "pages": [page], "errors": [], "warnings": [warning], "model_set": lines[0]}
 
     def answered(route: Route) -> None:
         route.fulfill(status=200, content_type="application/json", body=json.dumps(answer))

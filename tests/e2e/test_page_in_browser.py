@@ -78,6 +78,7 @@ class TestFiles:
 
     def test_are_shown_page_by_page_with_a_clean_picture_of_each(self, visitor):
         visitor.choose(document())
+        assert visitor.page.locator("#page option").all_inner_texts() == ["page 1", "page 2"]
         for number, text in enumerate(PAGES, 1):
             assert visitor.texts() == [text]
             assert visitor.picture_size() == [420, 120]
@@ -89,6 +90,7 @@ class TestFiles:
 
     def test_may_be_several_of_which_one_is_bad(self, visitor):
         visitor.choose(INVOICE, NOTES)
+        assert visitor.page.locator("#page option").all_inner_texts() == ["invoice.png", "notes.txt: not read"]
         assert visitor.texts() == LINES
         assert "1 page or file could not be read" in visitor.status()
         visitor.page.click("#next")
@@ -234,7 +236,9 @@ class TestProblems:
         assert unlucky.page.inner_text("#problem-title") == "Status 502"
 
     def test_a_stream_that_is_cut_is_one(self, unlucky):
-        unlucky.page.route("**/v1/ocr?*", lambda route: route.fulfill(status=200, body='{"event": "start"}\n'))
+        unlucky.page.route(
+            "**/v1/ocr?*", lambda route: route.fulfill(status=200, body='{"event": "start", "total": 2, "files": []}\n')
+        )
         unlucky.choose(document())
         assert unlucky.page.inner_text("#problem-title") == "The answer was cut"
 

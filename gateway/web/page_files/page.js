@@ -10,7 +10,7 @@ import { createOptions } from "./options.js";
 import { createPager } from "./pager.js";
 import { createPicture } from "./picture.js";
 import { createPictures } from "./pictures.js";
-import { hideProblem, problemOfPage, showProblem } from "./problem.js";
+import { asProblem, hideProblem, problemOfPage, showProblem } from "./problem.js";
 import { progress, say } from "./progress.js";
 import { addressOf, capabilities, hasKey, isDrawable, read, useKey, written } from "./service.js";
 import { showTimes } from "./times.js";
@@ -43,8 +43,8 @@ async function introduce() {
     options.describe(service.options);
     showFormats(service.formats, download);
     hideProblem();
-  } catch (problem) {
-    showProblem(problem, { retry: introduce });
+  } catch (error) {
+    showProblem(asProblem(error), { retry: introduce });
   }
 }
 
@@ -85,7 +85,7 @@ async function readAll() {
 }
 
 function nothing(level) {
-  return { level, entries: [], warnings: [], times: {}, total: 0 };
+  return { level, files: [], entries: [], warnings: [], times: {}, total: 0 };
 }
 
 /** Work that can be stopped and done again, one at a time; what goes wrong in it is shown. */
@@ -99,10 +99,10 @@ async function during(again, message, act) {
   showCommand();
   try {
     await act(signal);
-  } catch (problem) {
+  } catch (error) {
     if (work.signal !== signal) return;
     say(signal.aborted ? "Stopped." : "");
-    if (!signal.aborted) showProblem(problem, { retry: again });
+    if (!signal.aborted) showProblem(asProblem(error), { retry: again });
   } finally {
     if (work.signal === signal) progress(null);
   }
@@ -110,19 +110,19 @@ async function during(again, message, act) {
 
 /** Take in one event. */
 function note(next, { event, ...rest }) {
-  if (event === "start") next.total = rest.total;
+  if (event === "start") Object.assign(next, { total: rest.total, files: rest.files.map(named) });
   if (event === "end") Object.assign(next, { warnings: rest.warnings, times: rest.stages_ms });
   if (event !== "page" && event !== "error") return;
   next.entries.push(rest);
   const done = next.entries.length;
   if (next.total > 1) progress(`Read ${done} of ${next.total} pages …`, done / next.total);
-  if (answer === next) pager.show(next.entries, files);
+  if (answer === next) pager.show(next.entries, next.files);
 }
 
 /** From here on, this is what is shown. */
 function begin(next) {
   answer = next;
-  pager.show(next.entries, files);
+  pager.show(next.entries, next.files);
   turnTo(Math.min(shown, next.entries.length - 1));
 }
 
@@ -156,6 +156,7 @@ function showPage(page) {
   const level = options.level();
   const lineUnits = unitsOf(page, level);
   hideProblem();
+  find("result").classList.remove("failed");
   showPictureOf(files[page.file - 1], page.number);
   units = lineUnits.flat();
   picture.showUnits(page, lineUnits, level);
@@ -171,6 +172,7 @@ function showNotes() {
 
 async function showFailure(error) {
   clearPage();
+  find("result").classList.add("failed");
   const problem = await problemOfPage(error);
   if (answer.entries[shown]?.error === error) showProblem(problem, { retry: readAll });
 }
@@ -245,6 +247,8 @@ function requestOptions() {
   const level = options.level();
   return { ...(level === "line" ? {} : { level }), ...options.chosen() };
 }
+
+const named = ({ pages }, index) => ({ name: files[index].name, pages });
 
 const nameOf = (chosen) => (chosen.length === 1 ? chosen[0].name : `${chosen.length} files`);
 

@@ -10,7 +10,7 @@ export function createPager(onPage) {
   find("previous").addEventListener("click", () => onPage(at() - 1));
   find("next").addEventListener("click", () => onPage(at() + 1));
 
-  /** The same entries may come again when there are more of them. */
+  /** The same entries may come again when there are more of them. Of each file, `name` and `pages` are needed. */
   function showEntries(entries, files) {
     if (entries !== known) list.replaceChildren();
     known = entries;
@@ -28,8 +28,11 @@ export function createPager(onPage) {
   return { show: showEntries, select };
 }
 
+/** Names of files and numbers of pages, as far as they tell one from another. */
 function titleOf({ page, error }, files) {
   const number = page ? page.number : error.page;
-  const name = files[(page ?? error).file - 1].name;
-  return [name, number ? `, page ${number}` : "", error ? ": not read" : ""].join("");
+  const file = files[(page ?? error).file - 1];
+  const name = files.length > 1 || number === null ? [file.name] : [];
+  const place = file.pages > 1 && number !== null ? [`page ${number}`] : [];
+  return [...name, ...place].join(", ") + (error ? ": not read" : "");
 }

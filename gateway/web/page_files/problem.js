@@ -19,6 +19,21 @@ export function unreachable(error) {
   });
 }
 
+export function cut(detail) {
+  return new Problem({
+    title: "The answer was cut",
+    detail,
+    advice: "Try again, or ask for fewer pages with the option pages.",
+    retryable: true,
+  });
+}
+
+/** An error of any kind; what is no problem of the service is one of this page. */
+export function asProblem(error) {
+  if (error instanceof Problem) return error;
+  return new Problem({ title: "This page failed", detail: error.message, advice: "Load it anew, then report it." });
+}
+
 /** The problem that an answer is; of a proxy's own error pages only the status is known. */
 export async function problemOf(response) {
   try {

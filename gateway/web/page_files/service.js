@@ -1,6 +1,6 @@
 // The gateway's API, as far as this page needs it. Addresses are relative: a proxy may add a prefix.
 
-import { Problem, problemOf, unreachable } from "./problem.js";
+import { cut, problemOf, unreachable } from "./problem.js";
 import { parseTimes } from "./times.js";
 
 const DRAWABLE = new Set(["image/png", "image/jpeg", "image/webp", "image/gif", "image/bmp", "image/avif"]);
@@ -89,18 +89,15 @@ function* eventsOf(answer, times) {
 
 async function* streamed(body) {
   let last;
-  for await (const line of linesOf(body)) {
-    last = JSON.parse(line);
-    yield last;
+  try {
+    for await (const line of linesOf(body)) {
+      last = JSON.parse(line);
+      yield last;
+    }
+  } catch (error) {
+    throw error.name === "AbortError" ? error : cut(error.message);
   }
-  if (last?.event !== "end") {
-    throw new Problem({
-      title: "The answer was cut",
-      detail: "the connection ended before the last page had come",
-      advice: "Try again, or ask for fewer pages with the option pages.",
-      retryable: true,
-    });
-  }
+  if (last?.event !== "end") throw cut("the connection ended before the last page had come");
 }
 
 async function* linesOf(body) {
