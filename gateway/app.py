@@ -33,6 +33,7 @@ from gateway.ocr.decoding.limits import DecodeLimits
 from gateway.ocr.options import PageOptions
 from gateway.pipeline import OcrPipeline
 from gateway.settings import Settings
+from gateway.tracing import Tracer
 from gateway.watchdog import give_signs_of_life
 from gateway.web.admission import Admission, Door
 from gateway.web.assembly import create_web
@@ -142,6 +143,7 @@ def create_app(
     first_look_s: float = FIRST_LOOK_S,
 ) -> FastAPI:
     """The application over a backend, which it closes at the end; to be called on a running event loop."""
+    tracer = make_tracer(settings)
     pool = CpuPool(settings.cpu_threads or None)
     limits = BatchLimits(settings.max_chunk_pixels, settings.recognition_calls)
     batcher = Batcher(backend, limits)
@@ -184,6 +186,8 @@ def create_app(
             if processes:
                 processes.close()
             pool.close()
+            if tracer:
+                tracer.close()
 
     request_limits = RequestLimits(
         settings.max_body_bytes,
@@ -205,7 +209,9 @@ def create_app(
     )
     door = Door(WORK, request_limits, settings.max_pixels, lambda: canary.outage, backend.wait_for_return)
     admission = make_admission(settings, door)
-    app = create_web(version=__version__, lifespan=lifespan, admission=admission, ops_port=settings.ops_port)
+    app = create_web(
+        version=__version__, lifespan=lifespan, admission=admission, ops_port=settings.ops_port, tracer=tracer
+    )
     app.include_router(create_router(services))
     if settings.page:
         app.include_router(create_page_router())
@@ -215,6 +221,21 @@ def create_app(
     metrics.READY.set_function(lambda: canary.ready and not draining())
     show_use(pool, processes)
     return app
+
+
+def make_tracer(settings: Settings) -> Tracer | None:
+    """Where traces go, if the settings ask for them.
+
+    Raises:
+        SettingsError: they do, and the extra is not installed.
+    """
+    if not settings.traces:
+        return None
+    try:
+        from gateway.otel import OtelTracer  # noqa: PLC0415 - an extra
+    except ModuleNotFoundError as error:
+        raise SettingsError("OCR_TRACES needs the extra otel: pip install 'ocr-gateway[otel]'") from error
+    return OtelTracer()
 
 
 def show_use(pool: CpuPool, processes: DecoderPool | None) -> None:

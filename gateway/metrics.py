@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from prometheus_client import Counter, Gauge, Histogram
 
 from gateway.errors import OcrError
+from gateway.tracing import Trace, spanned
 
 LATENCY_BUCKETS_S = (
     0.005,
@@ -183,9 +184,11 @@ class Sent:
 
     Attributes:
         chunks: recognition calls that carried lines of it, also those that failed.
+        trace: where its spans go, if it is traced.
     """
 
     chunks: int = 0
+    trace: Trace | None = None
 
 
 @dataclass(slots=True)
@@ -204,7 +207,8 @@ class StageTimes:
         """Time a stage, and name it in errors that come out of it. A stage that is met again adds up."""
         started = time.perf_counter()
         try:
-            yield
+            with spanned(self.sent.trace, name):
+                yield
         except OcrError as error:
             error.stage = error.stage or name
             raise

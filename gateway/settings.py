@@ -137,6 +137,9 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="Least severity that is logged."
     )
+    traces: bool = Field(
+        False, description="Send traces by OpenTelemetry, whose own variables say where to; needs the extra `otel`."
+    )
     log_format: Literal["json", "text"] = Field("json", description="JSON lines, or text for reading at a terminal.")
 
     @field_validator("triton_addresses")

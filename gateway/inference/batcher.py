@@ -28,6 +28,7 @@ from gateway.inference.backend import Backend
 from gateway.inference.batching import OwnedRows, RowQueue, bucket_for, pad_rows, row_steps, sent_rows, step_below
 from gateway.inference.owners import Answer, Owner, WaitingRow, own_copy
 from gateway.inference.row_limits import Attempt, RowLimits
+from gateway.tracing import Span, outgoing
 
 SHUTTING_DOWN = "the service is shutting down"
 EXCHANGED = "the models were exchanged for others while the lines waited"
@@ -61,6 +62,7 @@ class _Call:
         smaller: how many rows to send at a time should these be too many; None if there can't be fewer.
         task: the call.
         owners: those that still wait for it.
+        spans: one in the trace of each request that is traced.
     """
 
     rows: Rows
@@ -68,6 +70,7 @@ class _Call:
     smaller: int | None
     task: asyncio.Task[list[LineSteps]]
     owners: set[Owner]
+    spans: tuple[Span, ...] = ()
 
 
 class Batcher:
@@ -156,11 +159,11 @@ class Batcher:
             return
         deadline = max((owner.deadline for owner in owners), key=lambda deadline: deadline.at)
         crops = [row.crop for _, row in rows]
-        # A context of its own: the call belongs to no single request, and its logs must not name one.
-        task = asyncio.create_task(self._recognize(bucket_width, crops, deadline), context=Context())
+        spans = _spans([owner for owner, _ in rows], bucket_width)
+        task = asyncio.create_task(self._recognize(bucket_width, crops, deadline), context=_context(spans))
         sent = sent_rows(self._backend.contract.recognition, bucket_width, len(rows))
         attempt = self._row_limits.begin(bucket_width, sent)
-        call = _Call(rows, attempt, step_below(steps, sent), task, owners)
+        call = _Call(rows, attempt, step_below(steps, sent), task, owners, spans)
         for owner in owners:
             owner.sent.chunks += 1
         self._calls.add(call)
@@ -178,6 +181,8 @@ class Batcher:
         """Hand out what a call brought, and send what has gathered meanwhile."""
         self._calls.remove(call)
         error = _error_of(task)
+        for span in call.spans:
+            span.end("" if error is None else getattr(error, "code", OcrError.code))
         if error is None:
             self._hand_out(call, task.result())
         elif isinstance(error, OutOfMemory):
@@ -251,6 +256,24 @@ class Batcher:
         learnt = self._row_limits.learnt(bucket_width)
         if learnt is not None:
             metrics.ROW_LIMIT.labels(str(bucket_width)).set(learnt)
+
+
+def _spans(owners: Sequence[Owner], bucket_width: int) -> tuple[Span, ...]:
+    """A span for a call in the trace of each request that is traced; given are the owners of its rows."""
+    traces = {id(owner.sent): owner.sent.trace for owner in owners}
+    attributes = {"ocr.bucket": bucket_width, "ocr.rows": len(owners)}
+    return tuple(trace.start("chunk", attributes) for trace in traces.values() if trace)
+
+
+def _context(spans: Sequence[Span]) -> Context:
+    """A context of its own: the call belongs to no single request, and its logs must not name one.
+
+    Triton's spans can have one parent; of several requests that share the call, the first has them.
+    """
+    context = Context()
+    if spans:
+        context.run(outgoing.set, spans[0].traceparent)
+    return context
 
 
 def _error_of(task: asyncio.Task[list[LineSteps]]) -> BaseException | None:

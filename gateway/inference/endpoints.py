@@ -46,6 +46,7 @@ from gateway.metrics import (
     ENDPOINT_STATE,
     outcome_counted,
 )
+from gateway.tracing import outgoing
 
 REFUSAL_S = 1.0
 """How long a server that was overloaded is called after others."""
@@ -182,7 +183,7 @@ class Endpoint:
         """One call; errors as of `infer`, but nothing is concluded from them."""
         try:
             with translated(request.model_name):
-                call = self._connection.stub.ModelInfer(request, timeout=timeout_s)
+                call = self._connection.stub.ModelInfer(request, timeout=timeout_s, metadata=_metadata())
                 self._calls.add(call)
                 call.add_done_callback(self._calls.discard)
                 response = await call
@@ -337,3 +338,9 @@ class Endpoint:
             outcome_counted(lambda outcome: ENDPOINT_CALLS.labels(self.address, outcome).inc()),
         ):
             yield
+
+
+def _metadata() -> tuple[tuple[str, str], ...] | None:
+    """What a call carries besides its tensors: the trace that it belongs to, if it is sampled."""
+    traceparent = outgoing.get()
+    return (("traceparent", traceparent),) if traceparent else None

@@ -3,6 +3,7 @@
 from fastapi import FastAPI
 from starlette.types import Lifespan
 
+from gateway.tracing import Tracer
 from gateway.web.admission import Admission
 from gateway.web.docs import add_docs
 from gateway.web.middleware import add_middleware
@@ -15,7 +16,12 @@ Every answer but a 200 is a problem document (RFC 9457); its `code` is for progr
 
 
 def create_web(
-    *, version: str, lifespan: Lifespan[FastAPI] | None = None, admission: Admission | None = None, ops_port: int = 0
+    *,
+    version: str,
+    lifespan: Lifespan[FastAPI] | None = None,
+    admission: Admission | None = None,
+    ops_port: int = 0,
+    tracer: Tracer | None = None,
 ) -> FastAPI:
     """An app that can refuse, fail, log and describe itself; include the router of the API in it."""
     app = FastAPI(
@@ -30,7 +36,7 @@ def create_web(
         redirect_slashes=False,
     )
     add_problem_handlers(app)
-    add_middleware(app, admission, ops_port)
+    add_middleware(app, admission, ops_port, tracer)
     add_docs(app)
     describe(app)
     return app

@@ -9,7 +9,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 
-from asgi_correlation_id import CorrelationIdMiddleware
+from asgi_correlation_id import CorrelationIdMiddleware, correlation_id
 from fastapi import FastAPI
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from gateway import metrics
 from gateway.errors import InvalidRequest, OcrError
 from gateway.logs import REQUESTS
+from gateway.tracing import Trace, Tracer
 from gateway.web.admission import Admission
 from gateway.web.dialects.refusals import SpeakDialect
 from gateway.web.ops_port import SeparatePorts
@@ -36,7 +37,7 @@ logger = logging.getLogger(__name__)
 request_logger = logging.getLogger(REQUESTS)
 
 
-def add_middleware(app: FastAPI, admission: Admission | None, ops_port: int) -> None:
+def add_middleware(app: FastAPI, admission: Admission | None, ops_port: int, tracer: Tracer | None) -> None:
     """Wrap the app; the last one added is the outermost."""
     if admission:
         app.add_middleware(AdmitRequests, admission=admission)
@@ -45,7 +46,7 @@ def add_middleware(app: FastAPI, admission: Admission | None, ops_port: int) -> 
     app.add_middleware(CatchBugs)
     app.add_middleware(SpeakDialect)
     app.add_middleware(CloseUnread)
-    app.add_middleware(WatchRequests)
+    app.add_middleware(WatchRequests, tracer=tracer)
     app.add_middleware(
         CorrelationIdMiddleware, header_name="X-Request-Id", generator=new_request_id, validator=is_sane_id
     )
@@ -79,9 +80,15 @@ class _HttpMiddleware:
 class WatchRequests(_HttpMiddleware):
     """Counts and times every request, and writes one line about it when it has ended, however it ended."""
 
+    def __init__(self, app: ASGIApp, *, tracer: Tracer | None = None) -> None:
+        super().__init__(app)
+        self._tracer = tracer
+
     async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         record = record_of(scope)
         record.traceparent = traceparent_of(scope)
+        if self._tracer and scope["path"] not in _PROBES:
+            record.times.sent.trace = self._tracer.begin(scope["method"], record.traceparent or "")
         started = time.perf_counter()
 
         async def counted_receive() -> Message:
@@ -101,6 +108,8 @@ class WatchRequests(_HttpMiddleware):
                 await self.app(scope, counted_receive, counted_send)
         finally:
             _conclude(scope, record, time.perf_counter() - started)
+            if trace := record.times.sent.trace:
+                _end(trace, scope, record)
 
 
 class CloseUnread(_HttpMiddleware):
@@ -223,6 +232,19 @@ def _with_fields(send: Send, fields: Mapping[str, str]) -> Send:
 def _has_body(scope: Scope) -> bool:
     headers = Headers(scope=scope)
     return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
+
+
+def _end(trace: Trace, scope: Scope, record: RequestRecord) -> None:
+    attributes = {
+        "http.request.method": scope["method"] if scope["method"] in _METHODS else "other",
+        "http.route": route_of(scope),
+        "http.response.status_code": record.status,
+        "ocr.chunks": record.times.sent.chunks,
+        "ocr.request_id": correlation_id.get() or "",
+    }
+    if record.code:
+        attributes["error.type"] = record.code
+    trace.end(attributes, failed=record.status >= 500)
 
 
 def _conclude(scope: Scope, record: RequestRecord, seconds: float) -> None:

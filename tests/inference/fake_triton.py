@@ -60,6 +60,7 @@ class FakeTriton(GRPCInferenceServiceServicer):
     busy: asyncio.Event = field(default_factory=asyncio.Event)
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
     time_left_s: float | None = None
+    carried: list[dict[str, str]] = field(default_factory=list)
 
     def __post_init__(self):
         self.sound_models = dict(self.models)
@@ -94,6 +95,7 @@ class FakeTriton(GRPCInferenceServiceServicer):
         (self.probes if is_probe else self.requests).append(request)
         if not is_probe:
             self.time_left_s = context.time_remaining()
+            self.carried.append(dict(context.invocation_metadata() or ()))
         await self._require(request.model_name, context)
         models = self.sound_models if is_probe and not self.models_probed else self.models
         answer = await self._answer(partial(models[request.model_name], request), context)
