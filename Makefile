@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help serve test check format e2e edge accuracy boxes formats documents fuzz drills drills-short overload rollout clients ops-check observe sbom scaling lock clean
+.PHONY: help serve test check format e2e edge accuracy order boxes formats documents fuzz drills drills-short overload rollout clients ops-check observe sbom scaling lock clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -35,6 +35,9 @@ edge: $(STAMP) ## unusual bytes and slow clients on real sockets, also through n
 
 accuracy: $(STAMP) ## the gateway beside rapidocr on the labelled corpus; writes docs/accuracy.md (10 minutes)
 	@$(BIN)/python -m loadtest.accuracy
+
+order: $(STAMP) ## in which order lines are read, beside rapidocr; pictures in results/order, table in docs (minutes)
+	@$(BIN)/python -m loadtest.order
 
 documents: $(STAMP) ## a PDF of 200 pages and a TIFF of 100 as streams; writes docs/documents.md (five minutes)
 	@$(BIN)/python -m loadtest.documents $(ARGS)

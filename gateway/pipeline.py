@@ -15,9 +15,11 @@ from gateway.inference.detector import Detector
 from gateway.line_reader import LineReader, ReadLines
 from gateway.metrics import StageTimes, count_unread
 from gateway.ocr.decoding.picture import Decoded
-from gateway.ocr.elements import Page, PageWarning, TextLine, TextRegion
+from gateway.ocr.elements import LayerLine, Page, PageWarning, TextLine, TextRegion
 from gateway.ocr.geometry import turn_quad, whole_quad
 from gateway.ocr.options import PageOptions, RecognitionOptions
+from gateway.ocr.page_frame import PageFrame
+from gateway.ocr.paragraphs import paragraphs
 from gateway.ocr.reading_order import reading_order
 from gateway.ocr.rereading import UPRIGHT, Reading, is_accepted, wants_whole_image, whole_image_wins
 from gateway.ocr.text_layer import uncovered, with_layer
@@ -29,10 +31,17 @@ STILL_ANSWERING_S = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """The lines of an image, in reading order, with what there is to say about how they were read."""
+    """The lines of an image, in reading order, with what there is to say about how they were read.
+
+    Attributes:
+        lines: themselves.
+        warnings: see there.
+        turned: by how many degrees, clockwise, the page must be turned to be upright.
+    """
 
     lines: tuple[TextLine, ...]
     warnings: tuple[PageWarning, ...] = ()
+    turned: int = UPRIGHT
 
 
 class OcrPipeline:
@@ -77,8 +86,9 @@ class OcrPipeline:
         self, decoded: Decoded, options: PageOptions, deadline: Deadline, times: StageTimes
     ) -> Page:
         """The page of a picture."""
+        layer = options.areas.take_layer(decoded.text_layer)
         if options.document.text_layer == "only":
-            return layer_page(decoded)
+            return await self._pool.run(layer_page, decoded, layer, deadline=deadline)
         contract = self._backend.contract
         with self._judging_timeouts(deadline):
             found = await self._find(decoded.image, options, deadline, times)
@@ -92,9 +102,10 @@ class OcrPipeline:
         if self._backend.contract != contract:
             raise BackendUnavailable("the models were exchanged for others while the image was read")
         height, width = decoded.image.shape[:2]
-        warnings = (*decoded.warnings, *found.warnings, *read.warnings)
-        lines = with_layer(lines, decoded.text_layer)
-        return Page(decoded.picture, width, height, lines, warnings, found.scaled)
+        warnings = (*decoded.warnings, *found.warnings, *read.warnings, *layer_warnings(decoded, layer))
+        page = Page(decoded.picture, width, height, lines, warnings, found.scaled)
+        with times.stage("order"):
+            return await self._pool.run(arranged, page, layer, read.turned, deadline=deadline)
 
     async def read_first(self, data: bytes, options: PageOptions, *, deadline: Deadline, times: StageTimes) -> Page:
         """Read the first page of a file."""
@@ -106,7 +117,11 @@ class OcrPipeline:
         """The regions of an image; the image itself when detection is off."""
         if not options.detect:
             return Found((whole_region(image),))
-        return await self._regions.find(image, options.detection, deadline=deadline, times=times)
+        found = await self._regions.find(image, options.detection, deadline=deadline, times=times)
+        wanted = options.areas.take(found.regions)
+        return replace(
+            found, regions=wanted, warnings=(*found.warnings, *unwanted_warnings(len(found.regions) - len(wanted)))
+        )
 
     async def _read_regions(
         self, image: Image, found: Found, options: PageOptions, deadline: Deadline, times: StageTimes
@@ -128,12 +143,13 @@ class OcrPipeline:
         lines = accepted_lines(found.regions, read.readings, options.recognition)
         warnings = reading_warnings(len(found.regions) - len(lines), read)
         shape = (image.shape[0], image.shape[1])
-        if options.detect and not read.unread and wants_whole_image(shape, len(lines), options.recognition):
+        may_be_whole = options.detect and not options.areas and not read.unread
+        if may_be_whole and wants_whole_image(shape, len(lines), options.recognition):
             lines, more_warnings = await self._or_whole_image(image, lines, options.recognition, deadline, times)
             warnings = (*warnings, *more_warnings)
         with times.stage("order"):
             ordered = await self._pool.run(in_reading_order, lines, read.turned, deadline=deadline)
-        return Lines(ordered, warnings)
+        return Lines(ordered, warnings, read.turned)
 
     async def _or_whole_image(
         self,
@@ -170,12 +186,32 @@ class OcrPipeline:
             raise
 
 
-def layer_page(decoded: Decoded) -> Page:
-    """The page of a file's own text."""
+def layer_page(decoded: Decoded, layer: tuple[LayerLine, ...]) -> Page:
+    """The page of what is wanted of a file's own text."""
     height, width = decoded.image.shape[:2]
     missing = () if decoded.text_layer else (PageWarning("no_text_layer", "the page has no text of its own"),)
-    lines = with_layer((), decoded.text_layer)
-    return Page(decoded.picture, width, height, lines, (*decoded.warnings, *missing))
+    warnings = (*decoded.warnings, *missing, *layer_warnings(decoded, layer))
+    return arranged(Page(decoded.picture, width, height, (), warnings), layer, UPRIGHT)
+
+
+def arranged(page: Page, layer: tuple[LayerLine, ...], turned: int) -> Page:
+    """The page with the lines of a file's own text, with how its text stands, and with its paragraphs."""
+    lines = with_layer(page.lines, layer)
+    quads = [line.region.quad for line in lines]
+    frame = PageFrame.of(quads, turned)
+    return replace(page, lines=lines, turned=turned, skew=frame.skew, paragraphs=paragraphs(quads, frame))
+
+
+def layer_warnings(decoded: Decoded, layer: tuple[LayerLine, ...]) -> tuple[PageWarning, ...]:
+    """What to say about lines of a file's own text that are not wanted."""
+    return unwanted_warnings(len(decoded.text_layer) - len(layer))
+
+
+def unwanted_warnings(count: int) -> tuple[PageWarning, ...]:
+    """What to say about lines outside the areas that are to be read."""
+    if not count:
+        return ()
+    return (PageWarning("lines_outside", f"lines left out because of region or ignore: {count}"),)
 
 
 def whole_region(image: Image) -> TextRegion:

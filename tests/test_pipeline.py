@@ -3,6 +3,7 @@ import dataclasses
 import io
 import time
 
+import cv2
 import numpy as np
 import pytest
 from fake_models import Bar, FakeModels, picture, read
@@ -19,6 +20,7 @@ from gateway.errors import (
     UnreadableImage,
 )
 from gateway.metrics import StageTimes
+from gateway.ocr.areas import Areas
 from gateway.ocr.options import DocumentOptions, RecognitionOptions
 from tests.ocr.made_pdf import pdf_with
 
@@ -93,6 +95,44 @@ async def test_a_page_upside_down_is_read_as_if_it_were_not(models):
     top_left = page.lines[0].region.quad[0]
     assert top_left[0] > 550
     assert top_left[1] > 320
+
+
+@pytest.mark.parametrize(("turned", "quarters"), [(0, 0), (90, 1), (180, 2), (270, 3)])
+async def test_the_orientation_of_a_page_is_found(models, turned, quarters):
+    upright = picture(FIRST, SECOND, THIRD)
+    page = await read(models, np.ascontiguousarray(np.rot90(upright, quarters)))  # counter-clockwise
+    assert (page.text, page.turned, page.skew) == ("a\nb\nc", turned, pytest.approx(0, abs=0.2))
+
+
+async def test_the_skew_of_a_page_is_found(models):
+    level = picture(FIRST, SECOND, THIRD)
+    turn = cv2.getRotationMatrix2D((320, 200), -4, 1)  # OpenCV counts counter-clockwise
+    askew = cv2.warpAffine(level, turn, (640, 400), borderValue=(255, 255, 255))
+    page = await read(models, askew)
+    assert (page.turned, page.skew) == (0, pytest.approx(4, abs=0.5))
+
+
+async def test_lines_near_each_other_are_a_paragraph(models):
+    page = await read(models, picture(FIRST, Bar(40, 74, 200, 24, "b"), Bar(40, 300, 200, 24, "c")))
+    assert [one.lines for one in page.paragraphs] == [(0, 1), (2,)]
+
+
+@pytest.mark.parametrize(
+    ("areas", "text", "left_out"),
+    [
+        (Areas.parse("0,0,640,100", ""), "a", 2),
+        (Areas.parse("", "0,0,640,100"), "b\nc", 1),
+        (Areas.parse("0,300,640,100", ""), "", 3),
+    ],
+)
+async def test_only_lines_in_the_areas_are_read_and_the_others_counted(models, areas, text, left_out):
+    page = await read(models, picture(FIRST, SECOND, THIRD), areas=areas)
+    assert page.text == text
+    [warning] = page.warnings
+    assert (warning.code, warning.detail) == (
+        "lines_outside",
+        f"lines left out because of region or ignore: {left_out}",
+    )
 
 
 async def test_a_thin_image_in_which_nothing_is_found_is_read_whole(models):

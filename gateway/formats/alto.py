@@ -1,11 +1,11 @@
-"""ALTO 4.2 (https://www.loc.gov/standards/alto/): one block a page, lines with their polygons, words and spaces."""
+"""ALTO 4.2 (https://www.loc.gov/standards/alto/): a block a paragraph, lines with their polygons, words and spaces."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from xml.etree.ElementTree import Element
 
 from gateway.arrays import Quad
-from gateway.formats.boxes import Box, box_of, has_space_before, read_lines, whole_page, words_of
+from gateway.formats.boxes import Box, ReadParagraph, box_of, has_space_before, read_paragraphs, whole_page, words_of
 from gateway.formats.format import About, Format, joined
 from gateway.formats.xml_parts import DECLARATION, element, points, text_element, written
 from gateway.ocr.elements import Page, PlacedCharacter, TextLine, Word
@@ -15,9 +15,8 @@ _NAMESPACE = "http://www.loc.gov/standards/alto/ns-v4#"
 
 def write_page(page: Page, number: int) -> bytes:
     """The element of a page."""
-    lines = [_line(line, page, f"{number}_{index}") for index, line in enumerate(read_lines(page), 1)]
-    block = element("TextBlock", lines, ID=f"block_{number}", **_place(whole_page(page)))
-    space = element("PrintSpace", [block] if lines else [], **_place(whole_page(page)))
+    blocks = [_block(one, page, f"{number}_{index}") for index, one in enumerate(read_paragraphs(page), 1)]
+    space = element("PrintSpace", blocks, **_place(whole_page(page)))
     size = {"WIDTH": page.width, "HEIGHT": page.height}
     return written(element("Page", [space], ID=f"page_{number}", PHYSICAL_IMG_NR=number, **size))
 
@@ -35,6 +34,13 @@ def write_document(pages: Sequence[bytes], about: About) -> bytes:
     opening = f'<alto xmlns="{_NAMESPACE}" SCHEMAVERSION="4.2">\n'.encode()
     layout = b"<Layout>\n" + b"".join(pages) + b"</Layout>\n"
     return DECLARATION + opening + written(element("Description", description)) + layout + b"</alto>\n"
+
+
+def _block(paragraph: ReadParagraph, page: Page, number: str) -> Element:
+    page_number = number.partition("_")[0]
+    lines = [_line(line, page, f"{page_number}_{index}") for index, line in paragraph.lines]
+    parts = [_shape(paragraph.quad), *lines]
+    return element("TextBlock", parts, ID=f"block_{number}", **_place(box_of(paragraph.quad, page)))
 
 
 def _line(line: TextLine, page: Page, number: str) -> Element:
@@ -69,7 +75,7 @@ def _place(box: Box) -> dict[str, int]:
 
 ALTO = Format(
     "application/alto+xml",
-    "ALTO 4.2, pages with lines of words, with level=char also of glyphs.",
+    "ALTO 4.2, pages with a block for each paragraph, lines and words, with level=char also of glyphs.",
     joined(write_page, write_document),
     words=True,
 )

@@ -1,11 +1,12 @@
-"""What formats have in common: upright boxes around quads, and the words of any line."""
+"""What formats have in common: upright boxes around quads, lines by paragraph, and the words of any line."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from gateway.arrays import Quad
-from gateway.ocr.elements import Page, Space, TextLine, Word
+from gateway.ocr.elements import Page, Paragraph, Space, TextLine, Word
+from gateway.ocr.geometry import whole_quad
 
 
 class Box(NamedTuple):
@@ -42,6 +43,25 @@ def whole_page(page: Page) -> Box:
 def read_lines(page: Page) -> list[TextLine]:
     """The lines that say something."""
     return [line for line in page.lines if line.transcription and line.transcription.text.strip()]
+
+
+class ReadParagraph(NamedTuple):
+    """Lines that belong together and say something, numbered on the page from 1."""
+
+    quad: Quad
+    lines: list[tuple[int, TextLine]]
+
+
+def read_paragraphs(page: Page) -> list[ReadParagraph]:
+    """The paragraphs that say something; of a page whose paragraphs are not known, all lines are one."""
+    numbers = {id(line): number for number, line in enumerate(read_lines(page), 1)}
+    known = page.paragraphs or (Paragraph(tuple(range(len(page.lines))), whole_quad(page.height, page.width)),)
+    paragraphs = [(one.quad, [page.lines[index] for index in one.lines]) for one in known]
+    read = [
+        ReadParagraph(quad, [(numbers[id(line)], line) for line in lines if id(line) in numbers])
+        for quad, lines in paragraphs
+    ]
+    return [paragraph for paragraph in read if paragraph.lines]
 
 
 def words_of(line: TextLine) -> tuple[Word, ...]:

@@ -1,4 +1,4 @@
-"""hOCR 1.2 (http://kba.github.io/hocr-spec/1.2/): XHTML whose titles carry boxes and scores; pages, lines, words.
+"""hOCR 1.2 (http://kba.github.io/hocr-spec/1.2/): XHTML whose titles carry boxes and scores, down to words.
 
 `poly` has the quad's corners where `bbox` is only the box around them; `x_wconf` is the score from 0 to 100.
 """
@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
 from gateway.arrays import Quad
-from gateway.formats.boxes import Box, box_of, has_space_before, read_lines, whole_page, words_of
+from gateway.formats.boxes import Box, ReadParagraph, box_of, has_space_before, read_paragraphs, whole_page, words_of
 from gateway.formats.format import About, Format, joined
 from gateway.formats.xml_parts import DECLARATION, element, points, text_element, written
 from gateway.ocr.elements import Page, TextLine, Word
 
-_CAPABILITIES = "ocr_page ocr_line ocrx_word ocrp_poly ocrp_wconf"
+_CAPABILITIES = "ocr_page ocr_par ocr_line ocrx_word ocrp_poly ocrp_wconf"
 
 
 def write_page(page: Page, number: int) -> bytes:
     """The division of a page."""
-    lines = [_line(line, page, f"{number}_{index}") for index, line in enumerate(read_lines(page), 1)]
+    paragraphs = [_paragraph(one, page, f"{number}_{index}") for index, one in enumerate(read_paragraphs(page), 1)]
     title = f'image ""; {_bbox(whole_page(page))}; ppageno {number - 1}'
-    return written(element("div", lines, class_="ocr_page", id=f"page_{number}", title=title))
+    return written(element("div", paragraphs, class_="ocr_page", id=f"page_{number}", title=title))
 
 
 def write_document(pages: Sequence[bytes], about: About) -> bytes:
@@ -35,6 +35,14 @@ def write_document(pages: Sequence[bytes], about: About) -> bytes:
     )
     opening = DECLARATION + b'<!DOCTYPE html>\n<html xmlns="http://www.w3.org/1999/xhtml">\n'
     return opening + written(head) + b"<body>\n" + b"".join(pages) + b"</body>\n</html>\n"
+
+
+def _paragraph(paragraph: ReadParagraph, page: Page, number: str) -> Element:
+    page_number = number.partition("_")[0]
+    lines = [_line(line, page, f"{page_number}_{index}") for index, line in paragraph.lines]
+    made = element("p", lines, class_="ocr_par", id=f"par_{number}", title=_title(paragraph.quad, page))
+    made.tail = "\n"
+    return made
 
 
 def _line(line: TextLine, page: Page, number: str) -> Element:
@@ -63,7 +71,7 @@ def _bbox(box: Box) -> str:
 
 HOCR = Format(
     "text/vnd.hocr+html; charset=utf-8",
-    "hOCR 1.2, pages with lines of words.",
+    "hOCR 1.2, pages with paragraphs, lines and words.",
     joined(write_page, write_document),
     words=True,
 )

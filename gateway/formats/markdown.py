@@ -1,4 +1,4 @@
-"""Markdown (CommonMark 0.31): the lines as they are, with hard breaks, and rules between pages.
+"""Markdown (CommonMark 0.31): paragraphs whose lines have hard breaks, and rules between pages.
 
 What would mean something is escaped, so that the text shows as it was read.
 """
@@ -6,8 +6,9 @@ What would mean something is escaped, so that the text shows as it was read.
 import re
 from collections.abc import Sequence
 
+from gateway.formats.boxes import read_paragraphs
 from gateway.formats.format import About, Format, joined
-from gateway.ocr.elements import Page
+from gateway.ocr.elements import Page, TextLine
 
 _SPECIAL = re.compile(r"[\\`*_\[\]<>&~|]")
 """What means something anywhere in a line."""
@@ -19,9 +20,13 @@ RULE = b"\n---\n\n"
 
 
 def write_page(page: Page, _: int) -> bytes:
-    """The lines, parted by hard breaks."""
-    lines = [escape(line) for line in page.text.splitlines() if line.strip()]
-    return ("\\\n".join(lines) + "\n").encode() if lines else b""
+    """The paragraphs, and in these the lines, parted by hard breaks."""
+    return "\n".join(_paragraph([line for _, line in one.lines]) for one in read_paragraphs(page)).encode()
+
+
+def _paragraph(lines: Sequence[TextLine]) -> str:
+    texts = "\n".join(line.transcription.text for line in lines if line.transcription)
+    return "\\\n".join(escape(text) for text in texts.splitlines() if text.strip()) + "\n"
 
 
 def escape(line: str) -> str:
@@ -42,6 +47,6 @@ def write_document(pages: Sequence[bytes], _: About) -> bytes:
 
 MARKDOWN = Format(
     "text/markdown; charset=utf-8",
-    "The lines with hard breaks; pages are parted by rules.",
+    "Paragraphs of lines with hard breaks; pages are parted by rules.",
     joined(write_page, write_document),
 )

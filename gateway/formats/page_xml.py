@@ -1,25 +1,24 @@
-"""PAGE XML of 2019-07-15 (https://www.primaresearch.org/schema/PAGE/): one page; lines, words and their glyphs."""
+"""PAGE XML of 2019-07-15 (https://www.primaresearch.org/schema/PAGE/): one page, a region a paragraph."""
 
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
+import numpy as np
+
 from gateway.arrays import Quad
-from gateway.formats.boxes import read_lines, words_of
+from gateway.formats.boxes import ReadParagraph, read_paragraphs, words_of
 from gateway.formats.format import About, Format, joined
 from gateway.formats.xml_parts import DECLARATION, element, points, text_element, written
 from gateway.ocr.elements import Page, PlacedCharacter, TextLine, Word
-from gateway.ocr.geometry import whole_quad
 
 _NAMESPACE = "http://schema.primaresearch.org/PAGE/gts/pagecontent/2019-07-15"
 
 
 def write_page(page: Page, number: int) -> bytes:
-    """The element of a page; all of its lines are one region."""
-    lines = [_line(line, f"line_{number}_{index}") for index, line in enumerate(read_lines(page), 1)]
-    outline = _coordinates(whole_quad(page.height, page.width))
-    region = element("TextRegion", [outline, *lines], id=f"region_{number}")
+    """The element of a page."""
+    regions = [_region(one, page, f"{number}_{index}") for index, one in enumerate(read_paragraphs(page), 1)]
     size = {"imageWidth": page.width, "imageHeight": page.height}
-    return written(element("Page", [region] if lines else [], imageFilename="", **size))
+    return written(element("Page", regions, imageFilename="", **size))
 
 
 def write_document(pages: Sequence[bytes], about: About) -> bytes:
@@ -32,6 +31,13 @@ def write_document(pages: Sequence[bytes], about: About) -> bytes:
     ]
     opening = f'<PcGts xmlns="{_NAMESPACE}">\n'.encode()
     return DECLARATION + opening + written(element("Metadata", metadata)) + b"".join(pages) + b"</PcGts>\n"
+
+
+def _region(paragraph: ReadParagraph, page: Page, number: str) -> Element:
+    page_number = number.partition("_")[0]
+    lines = [_line(line, f"line_{page_number}_{index}") for index, line in paragraph.lines]
+    corners = paragraph.quad.clip(0, (page.width, page.height)).astype(np.float32)
+    return element("TextRegion", [_coordinates(corners), *lines], type="paragraph", id=f"region_{number}")
 
 
 def _line(line: TextLine, name: str) -> Element:
@@ -60,7 +66,7 @@ def _text(text: str, score: float) -> Element:
 
 PAGE_XML = Format(
     "application/vnd.prima.page+xml",
-    "PAGE XML of 2019-07-15, lines of words, with level=char also of glyphs; one page.",
+    "PAGE XML of 2019-07-15, a region for each paragraph, lines and words, with level=char also of glyphs; one page.",
     joined(write_page, write_document),
     words=True,
     single=True,

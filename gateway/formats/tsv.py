@@ -1,13 +1,13 @@
-"""TSV with Tesseract's columns: a row for each page, block, paragraph, line and word; each page is one block.
+"""TSV with Tesseract's columns: a row for each page, block, paragraph, line and word.
 
-Scores are from 0 to 100, and -1 in rows that are no words, as there.
+Each page is one block. Scores are from 0 to 100, and -1 in rows that are no words, as there.
 """
 
 from collections.abc import Iterator, Sequence
 
-from gateway.formats.boxes import Box, box_of, read_lines, whole_page, words_of
+from gateway.formats.boxes import Box, box_of, read_paragraphs, whole_page, words_of
 from gateway.formats.format import About, Format, joined
-from gateway.ocr.elements import Page
+from gateway.ocr.elements import Page, TextLine
 
 HEADER = "level\tpage_num\tblock_num\tpar_num\tline_num\tword_num\tleft\ttop\twidth\theight\tconf\ttext\n"
 
@@ -27,15 +27,20 @@ def write_document(pages: Sequence[bytes], _: About) -> bytes:
 
 def _rows(page: Page, number: int) -> Iterator[str]:
     yield _row(PAGE, (number, 0, 0, 0, 0), whole_page(page))
-    lines = read_lines(page)
-    if lines:
+    paragraphs = read_paragraphs(page)
+    if paragraphs:
         yield _row(BLOCK, (number, 1, 0, 0, 0), whole_page(page))
-        yield _row(PARAGRAPH, (number, 1, 1, 0, 0), whole_page(page))
-    for line_number, line in enumerate(lines, 1):
-        yield _row(LINE, (number, 1, 1, line_number, 0), box_of(line.region.quad, page))
-        for word_number, word in enumerate(words_of(line), 1):
-            place = (number, 1, 1, line_number, word_number)
-            yield _row(WORD, place, box_of(word.quad, page), f"{100 * word.score:.2f}", word.text)
+    for paragraph_number, paragraph in enumerate(paragraphs, 1):
+        place = (number, 1, paragraph_number)
+        yield _row(PARAGRAPH, (*place, 0, 0), box_of(paragraph.quad, page))
+        for line_number, (_, line) in enumerate(paragraph.lines, 1):
+            yield from _line_rows(line, page, (*place, line_number))
+
+
+def _line_rows(line: TextLine, page: Page, place: tuple[int, ...]) -> Iterator[str]:
+    yield _row(LINE, (*place, 0), box_of(line.region.quad, page))
+    for number, word in enumerate(words_of(line), 1):
+        yield _row(WORD, (*place, number), box_of(word.quad, page), f"{100 * word.score:.2f}", word.text)
 
 
 def _row(level: int, place: tuple[int, ...], box: Box, score: str = "-1", text: str = "") -> str:

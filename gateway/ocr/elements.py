@@ -149,6 +149,19 @@ class TextLine:
 
 
 @dataclass(frozen=True, slots=True)
+class Paragraph:
+    """Lines that belong together.
+
+    Attributes:
+        lines: their places in the page's lines.
+        quad: around them all, from where their text begins.
+    """
+
+    lines: tuple[int, ...]
+    quad: Quad
+
+
+@dataclass(frozen=True, slots=True)
 class Picture:
     """What an image was made from.
 
@@ -181,6 +194,9 @@ class Page:
         warnings: everything that was lost, guessed or limited.
         scaled: size at which lines were looked for, of the image's.
         image: its pixels, if they were asked for.
+        turned: by how many degrees, clockwise, it must be turned for its text to be upright: 0, 90, 180 or 270.
+        skew: by how many degrees, clockwise, its text runs off level once it is turned.
+        paragraphs: each line is in one, in order.
     """
 
     picture: Picture
@@ -190,6 +206,9 @@ class Page:
     warnings: tuple[PageWarning, ...] = field(default=())
     scaled: float = 1.0
     image: Image | None = field(default=None, compare=False, repr=False)
+    turned: int = 0
+    skew: float = 0.0
+    paragraphs: tuple[Paragraph, ...] = ()
 
     @property
     def text(self) -> str:

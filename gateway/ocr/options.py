@@ -6,6 +6,8 @@ The figures behind the defaults stand in docs/accuracy.md.
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from gateway.ocr.areas import Areas
+
 TextLayer: TypeAlias = Literal["ignore", "prefer", "only"]
 
 Level: TypeAlias = Literal["line", "word", "char"]
@@ -92,6 +94,7 @@ class PageOptions:
         document: how the page of a PDF is drawn, and what of its text is taken.
         level: whether words and characters are placed, too.
         keep_image: whether the page keeps its pixels, for those who draw on them.
+        areas: of the page that are to be read, or not.
     """
 
     detect: bool = True
@@ -101,3 +104,4 @@ class PageOptions:
     document: DocumentOptions = field(default_factory=DocumentOptions)
     level: Level = "line"
     keep_image: bool = False
+    areas: Areas = field(default_factory=Areas)

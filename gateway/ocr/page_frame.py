@@ -4,6 +4,8 @@ The page is turned as its lines were, then the skew, a median over the lines' ow
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,29 +25,46 @@ Vectors = NDArray[np.float64]
 """(lines, 2)"""
 
 
-def level_corners(quads: Sequence[Quad], turned: int) -> Corners:
-    """Corners of at least one line on the page as it is once it is upright and level.
+@dataclass(frozen=True, slots=True)
+class PageFrame:
+    """How a page's text stands.
 
-    Args:
-        quads: the lines; the corner at which they start does not matter.
+    Attributes:
         turned: by how many degrees, clockwise, the page must be turned to be upright: 0, 90, 180 or 270.
+        skew: by how many degrees, clockwise, its text runs off level once the page is turned.
     """
-    upright = turn(np.stack(quads).astype(np.float64), turned)
-    skew = np.deg2rad(skew_of(upright))
-    cos, sin = np.cos(skew), np.sin(skew)
-    level: Corners = upright @ np.array([[cos, -sin], [sin, cos]])
-    return level
+
+    turned: int = 0
+    skew: float = 0.0
+
+    @classmethod
+    def of(cls, quads: Sequence[Quad], turned: int) -> Self:
+        """The frame of these lines; the corner at which they start does not matter."""
+        return cls(turned, skew_of(turn(stacked(quads), turned)) if quads else 0.0)
+
+    def level(self, quads: Sequence[Quad]) -> Corners:
+        """Corners of at least one line on the page as it is once it is upright and level."""
+        return turn(stacked(quads), self.turned) @ self._rotation()
+
+    def back(self, corners: Corners) -> Corners:
+        """Corners on the level page as corners in the image."""
+        return turn(corners @ self._rotation().T, 360 - self.turned)
+
+    def _rotation(self) -> NDArray[np.float64]:
+        radians = np.deg2rad(self.skew)
+        cos, sin = np.cos(radians), np.sin(radians)
+        return np.array([[cos, -sin], [sin, cos]])
+
+
+def stacked(quads: Sequence[Quad]) -> Corners:
+    """Quads as one array."""
+    return np.stack(quads).astype(np.float64)
 
 
 def turn(corners: Corners, degrees: int) -> Corners:
     """The corners on a page that is turned clockwise by a multiple of 90 degrees."""
-    turned: Corners = corners @ np.linalg.matrix_power(QUARTER_TURN, degrees // 90).T
+    turned: Corners = corners @ np.linalg.matrix_power(QUARTER_TURN, degrees // 90 % 4).T
     return turned
-
-
-def page_skew(quads: Sequence[Quad], turned: int) -> float:
-    """How many degrees, clockwise, the text of a page runs off level once the page is turned; 0 if no line tells."""
-    return skew_of(turn(np.stack(quads).astype(np.float64), turned)) if quads else 0.0
 
 
 def skew_of(corners: Corners) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 
 from gateway.arrays import Quad
 from gateway.ocr.columns import Boxes, mostly_vertical, split_columns
-from gateway.ocr.page_frame import Corners, axes, level_corners, turn
+from gateway.ocr.page_frame import Corners, PageFrame, axes, turn
 
 SAME_ROW_OVERLAP = 0.5
 """Lines share a row if they overlap by this much of the thinner one."""
@@ -59,21 +59,23 @@ def reading_order(quads: Sequence[Quad], turned: int = 0) -> list[int]:
     if not quads:
         return []
     indices = np.lexsort(np.stack(quads).astype(np.float64).reshape(-1, 8).T)
-    level = level_corners([quads[index] for index in indices], turned)
-    across = 360 - VERTICAL_TURN if turned == VERTICAL_TURN else VERTICAL_TURN
+    level = PageFrame.of(quads, turned).level([quads[index] for index in indices])
+    across = turn_across(turned)
     return [int(indices[index]) for index in _order(level, across)]
 
 
-def _order(corners: Corners, across: int) -> Iterator[int]:
-    """Lines of a level page, part by part.
+def turn_across(turned: int) -> int:
+    """By how many degrees to turn a page for what runs down on it once it is upright.
 
-    Args:
-        corners: of the lines.
-        across: by how many degrees to turn the page for what runs down on it. A page that is turned by 270 may well be
-            one of vertical text; then that is level text, and was upright before.
+    A page that is turned by 270 may well be one of vertical text; then that is level text, and was upright before.
     """
-    for part in split_columns(_boxes(corners)):
-        if mostly_vertical(_boxes(corners[part])):
+    return 360 - VERTICAL_TURN if turned == VERTICAL_TURN else VERTICAL_TURN
+
+
+def _order(corners: Corners, across: int) -> Iterator[int]:
+    """Lines of a level page, part by part; what runs down is read on the page turned by `across`."""
+    for part in split_columns(boxes_of(corners)):
+        if mostly_vertical(boxes_of(corners[part])):
             yield from part[_order_level(turn(corners[part], across))]
         else:
             yield from part[_order_rows(corners[part])]
@@ -81,7 +83,7 @@ def _order(corners: Corners, across: int) -> Iterator[int]:
 
 def _order_level(corners: Corners) -> list[int]:
     """Lines of a page that has no other way of running, part by part."""
-    return [index for part in split_columns(_boxes(corners)) for index in part[_order_rows(corners[part])].tolist()]
+    return [index for part in split_columns(boxes_of(corners)) for index in part[_order_rows(corners[part])].tolist()]
 
 
 def _order_rows(corners: Corners) -> list[int]:
@@ -90,7 +92,8 @@ def _order_rows(corners: Corners) -> list[int]:
     return [line.index for row in rows for line in sorted(row.lines, key=lambda line: line.left)]
 
 
-def _boxes(corners: Corners) -> Boxes:
+def boxes_of(corners: Corners) -> Boxes:
+    """The upright boxes around lines."""
     return np.concatenate([corners.min(axis=1), corners.max(axis=1)], axis=1)
 
 

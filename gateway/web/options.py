@@ -14,6 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from gateway.errors import InvalidRequest
 from gateway.formats.table import FORMATS, FormatName
+from gateway.ocr.areas import SYNTAX as AREAS
+from gateway.ocr.areas import Areas
 from gateway.ocr.options import DocumentOptions, Level, PageOptions, TextLayer
 from gateway.ocr.page_ranges import SYNTAX, PageRanges
 from gateway.web.services import RequestLimits
@@ -95,6 +97,15 @@ class RequestOptions(BaseModel):
     pages: str = Field(
         "1-", pattern=SYNTAX, description="Which pages of a TIFF or PDF are read; of other files there is only page 1."
     )
+    region: str = Field(
+        "",
+        pattern=f"^$|{AREAS}",
+        description="Areas to read, x,y,width,height in pixels of the upright image, parted by semicolons: only lines "
+        "whose middle lies in one of them. Lines are found on the whole page, so their text is the same.",
+    )
+    ignore: str = Field(
+        "", pattern=f"^$|{AREAS}", description="Areas not to read, likewise; what lies in both is not read."
+    )
     dpi: int = Field(
         _PAGE.document.dpi,
         ge=36,
@@ -140,10 +151,13 @@ class RequestOptions(BaseModel):
         chosen = FORMATS.get(self.format)
         level = "word" if chosen and chosen.words and self.level == "line" else self.level
         keep_image = chosen is not None and chosen.image
-        return PageOptions(self.detect, self.recognize, detection, recognition, document, level, keep_image)
+        areas = Areas.parse(self.region, self.ignore)
+        return PageOptions(self.detect, self.recognize, detection, recognition, document, level, keep_image, areas)
 
     def check_together(self) -> None:
         """Raise InvalidRequest if what is asked for does not go together."""
+        if not self.detect and (self.region or self.ignore):
+            raise InvalidRequest("region and ignore choose among lines that are found, which detect=false leaves out")
         if self.recognize:
             return
         if not self.detect:
@@ -169,6 +183,12 @@ class RequestOptions(BaseModel):
 
 
 OptionsModel = type[RequestOptions]
+
+_SYNTAXES = {
+    SYNTAX: "page numbers and ranges, as in 1-3,8,12-",
+    f"^$|{AREAS}": "x,y,width,height in pixels, up to 100 times, parted by semicolons, as in 0,0,400,200;0,600,400,80",
+}
+"""What texts of a pattern are, in words."""
 
 
 def options_for(limits: RequestLimits) -> OptionsModel:
@@ -217,7 +237,7 @@ def accepts(schema: Mapping[str, Any]) -> str:
     if "enum" in schema:
         return f"{', '.join(schema['enum'][:-1])} or {schema['enum'][-1]}"
     if schema["type"] == "string":
-        return "page numbers and ranges, as in 1-3,8,12-"
+        return _SYNTAXES[schema["pattern"]]
     noun = {"integer": "a whole number", "number": "a number"}[schema["type"]]
     if "minimum" in schema and "maximum" in schema:
         return f"{noun} from {schema['minimum']:g} to {schema['maximum']:g}"

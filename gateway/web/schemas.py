@@ -12,7 +12,7 @@ from gateway.arrays import Quad
 from gateway.documents import Delivery, OrderedFile, PageResult
 from gateway.errors import OcrError
 from gateway.inference.backend import EndpointStatus
-from gateway.ocr.elements import Page, Paper, PlacedCharacter, Source, Space, TextLine, Word
+from gateway.ocr.elements import Page, Paper, Paragraph, PlacedCharacter, Source, Space, TextLine, Word
 from gateway.web.services import ServedModel, ServedModels
 
 Point: TypeAlias = tuple[float, float]
@@ -93,6 +93,27 @@ class ImageOut(BaseModel):
     )
 
 
+class OrientationOut(BaseModel):
+    """How a page's text stands."""
+
+    turned: int = Field(
+        description="Degrees, clockwise, by which the page must be turned for its text to be upright; an upright page "
+        "of vertical Chinese or Japanese is read turned by 270, and counts as such.",
+        json_schema_extra={"enum": [0, 90, 180, 270]},
+        examples=[0],
+    )
+    skew: float = Field(
+        description="Degrees, clockwise, by which its text runs off level once the page is turned.", examples=[-1.3]
+    )
+
+
+class ParagraphOut(BaseModel):
+    """Lines that belong together, by where they stand."""
+
+    lines: list[int] = Field(description="Their places in lines, from 0.", examples=[[0]])
+    quad: Corners = Field(description="Around them all; else as a line's.")
+
+
 class PageOut(BaseModel):
     """What one page says."""
 
@@ -102,6 +123,8 @@ class PageOut(BaseModel):
     height: int = Field(description="Pixels, likewise.", examples=[96])
     text: str = Field(description="The lines' texts in reading order, one a line.", examples=["Invoice 2026-114"])
     lines: list[LineOut] = Field(description="In reading order; empty for an image without text.")
+    paragraphs: list[ParagraphOut] = Field(description="In reading order; each line is in one.")
+    orientation: OrientationOut
     image: ImageOut
 
 
@@ -332,6 +355,8 @@ def page_out(result: PageResult, page: Page) -> PageOut:
         height=page.height,
         text=page.text,
         lines=[_line(line, quad) for line, quad in zip(page.lines, _rounded_quads(page.lines), strict=True)],
+        paragraphs=_paragraphs(page.paragraphs),
+        orientation=OrientationOut(turned=page.turned, skew=round(page.skew, 2) + 0.0),
         image=_image(page),
     )
 
@@ -359,6 +384,11 @@ def _image(page: Page) -> ImageOut:
         paper=picture.paper,
         scaled=_rounded(page.scaled),
     )
+
+
+def _paragraphs(paragraphs: Sequence[Paragraph]) -> list[ParagraphOut]:
+    quads = _corners([paragraph.quad for paragraph in paragraphs])
+    return [ParagraphOut(lines=[*one.lines], quad=quad) for one, quad in zip(paragraphs, quads, strict=True)]
 
 
 def _rounded_quads(lines: Sequence[TextLine]) -> list[Corners]:

@@ -1,11 +1,22 @@
 """Pages to write in every format: lines in both directions, words, characters, awkward texts."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
 
 from gateway.formats.format import About
-from gateway.ocr.elements import Page, Picture, PlacedCharacter, Space, TextLine, TextRegion, Transcription, Word
+from gateway.ocr.elements import (
+    Page,
+    Paragraph,
+    Picture,
+    PlacedCharacter,
+    Space,
+    TextLine,
+    TextRegion,
+    Transcription,
+    Word,
+)
 
 ABOUT = About("ocr-gateway 1.2.3", "ppocrv6-small", datetime(2026, 11, 30, 12, 30, tzinfo=UTC), 200)
 
@@ -64,6 +75,10 @@ def page(*lines, width=200, height=100):
 
 FULL = page(two_words(characters=True), CHINESE, TURNED, LAYER, UNREAD)
 EMPTY = page()
+PARAGRAPHS = replace(
+    page(two_words(), UNREAD, CHINESE, TURNED),
+    paragraphs=(Paragraph((0, 1, 2), quad(10, 20, 130, 80)), Paragraph((3,), upside_down(100, 60, 190, 80))),
+)
 
 
 def written(chosen, *pages):

@@ -1,5 +1,5 @@
 import pytest
-from made_pages import CHINESE, EMPTY, FULL, TURNED, line, page, quad, two_words, word, written
+from made_pages import CHINESE, EMPTY, FULL, PARAGRAPHS, TURNED, line, page, quad, two_words, word, written
 
 from gateway.formats.markdown import MARKDOWN, escape
 from gateway.formats.plain_text import TEXT
@@ -14,6 +14,16 @@ def test_a_page_without_text_is_nothing(chosen):
 def test_text_has_a_line_each_and_form_feeds_between_pages():
     first, second = page(two_words(), TURNED), page(CHINESE)
     assert written(TEXT, first, EMPTY, second).decode() == "Hello, <wörld>\nupside down\n\f\f你好。\n"
+
+
+def test_markdown_parts_paragraphs_by_empty_lines():
+    assert written(MARKDOWN, PARAGRAPHS).decode() == "Hello, \\<wörld\\>\\\n你好。\n\nupside down\n"
+
+
+def test_tsv_numbers_paragraphs_and_the_lines_in_each():
+    rows = [row.split("\t") for row in written(TSV, PARAGRAPHS).decode().splitlines()]
+    assert [tuple(row[1:5]) for row in rows if row[0] == "3"] == [("1", "1", "1", "0"), ("1", "1", "2", "0")]
+    assert [tuple(row[3:5]) for row in rows if row[0] == "4"] == [("1", "1"), ("1", "2"), ("2", "1")]
 
 
 def test_markdown_keeps_lines_and_parts_pages_by_rules():

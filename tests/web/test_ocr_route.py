@@ -94,6 +94,8 @@ async def test_the_answer():
                         "source": "ocr",
                     }
                 ],
+                "paragraphs": [],
+                "orientation": {"turned": 0, "skew": 0.0},
                 "image": {
                     "format": "JPEG",
                     "mode": "RGB",
@@ -124,6 +126,8 @@ async def test_an_image_without_text_is_a_success_with_no_lines():
             "height": 20,
             "text": "",
             "lines": [],
+            "paragraphs": [],
+            "orientation": {"turned": 0, "skew": 0.0},
             "image": {
                 "format": "PNG",
                 "mode": "LA",

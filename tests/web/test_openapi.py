@@ -167,6 +167,8 @@ def ends(schema):
         return ["true", "false"], ["2"]
     if "enum" in schema:
         return schema["enum"], ["", schema["enum"][0].upper()]
+    if schema["type"] == "string" and schema["default"] == "":
+        return ["0,0,1,1", "0,0,99999,99999;5,5,10,10"], ["0,0,0,1", "1,2,3", "0,0,1,1;", "-1,0,1,1", "0,0,100000,1"]
     if schema["type"] == "string":
         return ["1", "1-2,999999-"], ["", "0", "2-1", "1000000", "1,"]
     step = 1 if schema["type"] == "integer" else 1e-6

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from web_fakes import LIMITS
 
 from gateway.errors import InvalidRequest
+from gateway.ocr.areas import Areas
 from gateway.ocr.options import DetectionOptions, PageOptions, RecognitionOptions
 from gateway.web.options import OptionSource, accepts, options_for, read_options
 
@@ -170,3 +171,17 @@ def test_every_option_has_a_default_and_a_description_for_openapi(name):
 def test_no_value_does_anything_but_pass_or_be_refused(name, value):
     with suppress(InvalidRequest):
         read_options(OPTIONS, [json(**{name: value})])
+
+
+def test_areas_need_lines_that_are_found():
+    assert "detect=false" in refusal(query(region="0,0,10,10", detect="false"))
+    assert "detect=false" in refusal(query(ignore="0,0,10,10", detect="false"))
+
+
+def test_areas_reach_the_pipeline():
+    options = read_options(OPTIONS, [query(region="0,1,2,3;4,5,6,7", ignore="8,9,10,11")])
+    assert options.page_options().areas == Areas.parse("0,1,2,3;4,5,6,7", "8,9,10,11")
+
+
+def test_a_bad_area_is_refused_by_name():
+    assert refusal(query(region="0,0,0,10")).startswith("region is '0,0,0,10', but must be x,y,width,height in pixels")
