@@ -13,7 +13,7 @@ from gateway.ocr.detection import PreparedImage, prepare_detection
 from gateway.ocr.elements import PageWarning, TextRegion
 from gateway.ocr.options import DetectionOptions
 from gateway.ocr.regions import find_text_regions
-from gateway.ocr.tiling import Tile, join, plan_tiles, tile_side, whole
+from gateway.ocr.tiling import Tile, join, plan_tiles, tile_side, whole, with_ink
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +67,15 @@ class RegionFinder:
     async def _detect_in_tiles(
         self, image: Image, side: int, options: DetectionOptions, deadline: Deadline, times: StageTimes
     ) -> tuple[PreparedImage, ProbabilityMap]:
-        """A row of tiles at a time: their inputs are copies."""
+        """A row of tiles at a time: their inputs are copies. Those without ink are passed over."""
         as_they_are = replace(options, min_side=0, limit_side=side)
 
         async def detect(tile: Tile) -> tuple[Tile, PreparedImage, ProbabilityMap]:
             return tile, *await self._detect(tile.cut(image), as_they_are, deadline, times)
 
         shape = (image.shape[0], image.shape[1])
-        parts = [part for row in plan_tiles(shape, side) for part in await gather_all(map(detect, row))]
+        parts: list[tuple[Tile, PreparedImage, ProbabilityMap]] = []
+        for row in plan_tiles(shape, side):
+            inked = await self.pool.run(with_ink, image, row, deadline=deadline)
+            parts += await gather_all(map(detect, inked))
         return whole(image), await self.pool.run(join, shape, parts, deadline=deadline)

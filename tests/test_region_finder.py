@@ -44,3 +44,16 @@ async def test_an_image_that_fits_is_looked_at_as_a_whole(models):
     page = await read(models, picture(Bar(50, 50, 300, 24), height=400, width=640), detection=TILED)
     assert page.text == "a"
     assert len(models.timeouts) == 2, "one call to each model"
+
+
+async def test_tiles_without_ink_are_not_shown_to_the_detector(models):
+    bar = Bar(1650, 1230, 300, 24)
+    page = await read(models, picture(bar, height=4000, width=4000), detection=TILED)
+    assert [line.transcription.text for line in page.lines] == ["a"]
+    assert len(models.timeouts) <= 7, "of a hundred tiles up to six, and the line"
+
+
+async def test_an_image_without_any_ink_has_no_lines(models):
+    page = await read(models, picture(height=1600, width=1300), detection=TILED)
+    assert page.lines == ()
+    assert models.timeouts == []

@@ -20,6 +20,10 @@ OVERLAP = 256
 """Pixels that neighbours share. Half of them is what the detector sees beyond the part that counts."""
 
 
+_BLANK_RANGE = 8
+"""Of 255: where no sample differs more from another, there is nothing to see, for the detector neither."""
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """One dimension of a tile, in pixels of the image.
@@ -74,8 +78,19 @@ def spans(length: int, side: int) -> list[Span]:
     return [Span(*span) for span in zip(starts, ends, borders, borders[1:], strict=False)]
 
 
+def with_ink(image: Image, tiles: Iterable[Tile]) -> list[Tile]:
+    """The tiles that show anything. Large plans are mostly empty, and a look costs a hundredth of a detection."""
+    return [tile for tile in tiles if not is_blank(tile.cut(image))]
+
+
+def is_blank(image: Image) -> bool:
+    """Whether all of it, (height, width, 3), has one colour, as good as."""
+    highest, lowest = image.max(axis=0).max(axis=0).astype(int), image.min(axis=0).min(axis=0)
+    return bool((highest - lowest <= _BLANK_RANGE).all())
+
+
 def join(shape: Shape, parts: Iterable[tuple[Tile, PreparedImage, ProbabilityMap]]) -> ProbabilityMap:
-    """The map of the whole image, (height, width), from the maps of its tiles."""
+    """The map of the whole image, (height, width), from the maps of its tiles; nothing where there is none."""
     joined = np.zeros(shape, np.uint8)
     for tile, prepared, probability_map in parts:
         down, across = tile.down, tile.across

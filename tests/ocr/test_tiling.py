@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from gateway.ocr.detection import prepare_detection
 from gateway.ocr.options import DetectionOptions
-from gateway.ocr.tiling import OVERLAP, join, plan_tiles, spans, tile_side, whole
+from gateway.ocr.tiling import OVERLAP, is_blank, join, plan_tiles, spans, tile_side, whole
 
 
 @given(st.integers(1, 30_000), st.integers(600, 4000))
@@ -56,3 +56,13 @@ def test_pixels_of_the_joined_map_are_pixels_of_the_image():
     quads = np.array([[[1, 2], [3, 2], [3, 4], [1, 4]]], np.float32)
     assert (prepared.to_image(quads) == quads).all()
     assert prepared.scaled == 1.0
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "blank"),
+    [((200, 90, 7), (200, 90, 7), True), ((250,) * 3, (255,) * 3, True), ((255,) * 3, (255, 255, 240), False)],
+)
+def test_a_tile_of_one_colour_shows_nothing(low, high, blank):
+    image = np.full((40, 50, 3), low, np.uint8)
+    image[7, 9] = high
+    assert is_blank(image) is blank
