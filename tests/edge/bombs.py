@@ -71,6 +71,25 @@ def bombs():
     ]
 
 
+@cache
+def slow_bombs():
+    """PDFs whose cost no header tells: they are stopped by the limits of the process that draws them, or are drawn."""
+    any_end = ("", "decoder_failed", "image_too_large", "unreadable_image")
+    return [
+        Bomb("content of 4 GB", pdf(repeated(b"q Q ", 4_000_000_000), filtered=True), any_end),
+        Bomb("ten million rectangles", pdf(repeated(b"0 0 9 9 re f ", 130_000_000), filtered=True), any_end),
+        Bomb("forms that draw forms, 2^40 times", pdf(b"/X Do", forms=40), any_end),
+        Bomb("a form that draws itself", pdf(b"/X Do", forms=1, loop=True), any_end),
+        Bomb("a million nested states", pdf(repeated(b"q ", 2_000_000), filtered=True), any_end),
+        Bomb("a million nested arrays", pdf(b"[" * 1_000_000), any_end),
+        Bomb("a million operands", pdf(b"1 " * 1_000_000 + b"m"), any_end),
+        Bomb("a tree of pages of 100,000 levels", pdf(b"", levels=100_000), any_end),
+        Bomb("a page box of 1e38 points", pdf(b"", box=10**38), any_end),
+        Bomb("a pattern of a million tiles", pdf(TILED, pattern=True, box=2000), any_end),
+        Bomb("streams packed in ten layers", pdf(layered(), layers=10), any_end),
+    ]
+
+
 MULTIPART = "multipart/form-data; boundary=edge"
 
 
@@ -169,8 +188,74 @@ def iso_media(file_type, width, height):
     )
 
 
-def pdf(content, *, box=100, picture=1, kids=b"3 0 R", count=1):
+TILED = b"/Pattern cs /P scn 0 0 2000 2000 re f"
+
+
+def repeated(piece, size):
+    """So many bytes of a piece, deflated once; the blocks know nothing of each other, so the rest is copied."""
+    block = piece * 100_000
+    deflate = zlib.compressobj(9)
+    first, other = (deflate.compress(block) + deflate.flush(zlib.Z_FULL_FLUSH) for _ in range(2))
+    return first + other * (size // len(block) - 1)
+
+
+def layered():
+    """Zeros, deflated ten times over."""
+    data = repeated(b"\0", 1_000_000_000)
+    for _ in range(9):
+        data = zlib.compress(data, 9)
+    return data
+
+
+def forms_drawing_forms(depth, *, loop):
+    """Objects from number 6 on; each but the last draws the next one twice."""
+    objects = []
+    for number in range(6, 6 + depth):
+        last = number == 5 + depth
+        content = b"0 0 1 1 re f" if last and not loop else b"/X Do /X Do"
+        following = number if loop else number + (not last)
+        head = b"/Type /XObject /Subtype /Form /BBox [0 0 9 9] /Resources << /XObject << /X %d 0 R >> >>" % following
+        objects.append(b"<< %s /Length %d >>\nstream\n%s\nendstream" % (head, len(content), content))
+    return objects
+
+
+def pages_in_pages(levels):
+    """Objects from number 6 on, each the only child of the one before; the last leads to the page."""
+    return [
+        b"<< /Type /Pages /Count 1 /Kids [%d 0 R] /Parent %d 0 R >>"
+        % (number + 1 if number < 5 + levels else 3, number - 1 if number > 6 else 2)
+        for number in range(6, 6 + levels)
+    ]
+
+
+def tiny_tiles():
+    head = (
+        b"/Type /Pattern /PatternType 1 /PaintType 1 /TilingType 1 /BBox [0 0 2 2] /XStep 2 /YStep 2 /Resources << >>"
+    )
+    content = b"0 0 1 1 re f"
+    return [b"<< %s /Length %d >>\nstream\n%s\nendstream" % (head, len(content), content)]
+
+
+def pdf(
+    content,
+    *,
+    box=100,
+    picture=1,
+    kids=b"3 0 R",
+    count=1,
+    filtered=False,
+    layers=0,
+    forms=0,
+    loop=False,
+    levels=0,
+    pattern=False,
+):
     row = b"\xff" * ((picture + 7) // 8)
+    filters = b"/Filter [%s]" % (b"/FlateDecode " * (layers or filtered)) if layers or filtered else b""
+    more = forms_drawing_forms(forms, loop=loop) + pages_in_pages(levels) + (tiny_tiles() if pattern else [])
+    kids = b"6 0 R" if levels else kids
+    drawn = b"6 0 R" if forms else b"5 0 R"
+    patterns = b"/Pattern << /P 6 0 R >>" if pattern else b""
     pixels = deflated(row, picture)
     head = b"/Type /XObject /Subtype /Image /Width %d /Height %d /Filter /FlateDecode "
     head += b"/ColorSpace /DeviceGray /BitsPerComponent 1"
@@ -178,17 +263,19 @@ def pdf(content, *, box=100, picture=1, kids=b"3 0 R", count=1):
         b"<< /Type /Catalog /Pages 2 0 R >>",
         b"<< /Type /Pages /Kids [%s] /Count %d >>" % (kids, count),
         b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 %d %d] /Contents 4 0 R " % (box, box)
-        + b"/Resources << /XObject << /X 5 0 R >> >> >>",
-        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(content), content),
+        + b"/Resources << /XObject << /X %s >> %s >> >>" % (drawn, patterns),
+        b"<< %s /Length %d >>\nstream\n%s\nendstream" % (filters, len(content), content),
         b"<< %s /Length %d >>\nstream\n%s\nendstream" % (head % (picture, picture), len(pixels), pixels),
+        *more,
     ]
-    data, offsets = b"%PDF-1.7\n", []
+    data, offsets = bytearray(b"%PDF-1.7\n"), []
     for number, text in enumerate(objects, start=1):
         offsets.append(len(data))
         data += b"%d 0 obj\n%s\nendobj\n" % (number, text)
     table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
-    trailer = b"trailer << /Size 6 /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % len(data)
-    return data + b"xref\n0 6\n0000000000 65535 f \n" + table + trailer
+    size = len(objects) + 1
+    trailer = b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (size, len(data))
+    return bytes(data) + b"xref\n0 %d\n0000000000 65535 f \n" % size + table + trailer
 
 
 def multipart(parts, *, header=b""):
