@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import grpc
-from tritonclient.grpc.service_pb2 import ModelConfigRequest, ModelMetadataRequest, RepositoryIndexRequest
+from tritonclient.grpc.service_pb2 import ModelConfigRequest, ModelMetadataRequest, ModelStatisticsRequest
 from tritonclient.grpc.service_pb2_grpc import GRPCInferenceServiceStub
 
 from gateway.errors import BackendUnavailable
@@ -32,7 +32,7 @@ class ModelReader:
         self._timeout_s = timeout_s
 
     async def read(self, name: str) -> list[ServedModel]:
-        """The model of this name, or those of one shape each. The index comes second, for it may be restricted.
+        """The model of this name, or those of one shape each.
 
         Raises:
             BackendError: it can't be read, or is not loaded.
@@ -52,8 +52,9 @@ class ModelReader:
             return [await self._read_one(one) for one in names]
 
     async def _ready_names(self) -> list[str]:
-        index = await self._stub.RepositoryIndex(RepositoryIndexRequest(ready=True), timeout=self._timeout_s)
-        return sorted({model.name for model in index.models})
+        # Not from the index of the repository, which belongs to the protocol that loads models: that wants a key.
+        answer = await self._stub.ModelStatistics(ModelStatisticsRequest(), timeout=self._timeout_s)
+        return sorted({model.name for model in answer.model_stats})
 
     async def _read_one(self, name: str) -> ServedModel:
         """The version that Triton prefers, the highest, and its configuration."""

@@ -4,11 +4,13 @@ import http.client
 import os
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import grpc
 import pytest
+from gateways import connected
+from served_models import SHAPED
 from tiny_tritons import TinyTriton
 from tritonclient.grpc.service_pb2 import (
     LogSettingsRequest,
@@ -19,6 +21,7 @@ from tritonclient.grpc.service_pb2_grpc import GRPCInferenceServiceStub
 
 from gateway.inference.checkup import check_up
 from tests.ops import deployed
+from triton_models.plans import Names
 from triton_models.runtime import TritonRuntime
 from triton_models.server import LOOPBACK, Ports, TritonProcess
 
@@ -54,8 +57,10 @@ def test_every_flag_of_triton_in_the_documents_is_one(known: set[str]) -> None:
 
 
 @pytest.fixture(scope="module")
-def restricted(triton_runtime: TritonRuntime, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TritonProcess]:
-    """A server with the deployed flags, but for paths, ports and addresses."""
+def restricted(
+    triton_runtime: TritonRuntime, repositories: Mapping[Names, Path], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[TritonProcess]:
+    """A server with the deployed flags, but for paths, ports and addresses; it has models of one shape each as well."""
     folder = tmp_path_factory.mktemp("restricted")
     TinyTriton(triton_runtime, folder)  # for its models
     own = {"model-repository", "model-control-mode", "exit-timeout-secs"}
@@ -67,7 +72,10 @@ def restricted(triton_runtime: TritonRuntime, tmp_path_factory: pytest.TempPathF
         log_file=folder / "log",
         ports=Ports.free(),
         model_control="explicit",
-        extra_flags=[f"--{flag}={with_key(value)}" if value else f"--{flag}" for flag, value in flags.items()],
+        extra_flags=[
+            f"--model-repository={repositories[SHAPED]}",
+            *(f"--{flag}={with_key(value)}" if value else f"--{flag}" for flag, value in flags.items()),
+        ],
     ) as server:
         yield server
 
@@ -79,6 +87,12 @@ def with_key(value: str) -> str:
 
 async def test_a_gateway_needs_no_key_for_what_it_asks(restricted: TritonProcess) -> None:
     await check_up(restricted.grpc_address)
+
+
+async def test_nor_for_finding_models_of_one_shape_each(restricted: TritonProcess) -> None:
+    async with connected(restricted, SHAPED) as backend:
+        assert backend.contract.detection.shapes == ((320, 480),)
+        assert {model.bucket_width for model in backend.contract.recognition.models} == {160, 320}
 
 
 async def test_who_administers_triton_needs_the_key(restricted: TritonProcess) -> None:

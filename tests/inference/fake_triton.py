@@ -14,7 +14,7 @@ from tritonclient.grpc.service_pb2 import (
     ModelInferRequest,
     ModelInferResponse,
     ModelMetadataResponse,
-    RepositoryIndexResponse,
+    ModelStatisticsResponse,
     ServerLiveResponse,
 )
 from tritonclient.grpc.service_pb2_grpc import (
@@ -81,14 +81,14 @@ class FakeTriton(GRPCInferenceServiceServicer):
         await self._require(request.name, context)
         return ModelConfigResponse(config=self.configs[request.name])
 
-    async def RepositoryIndex(self, request, context):  # noqa: N802 - a name of the protocol
-        self.calls.append("index")
+    async def ModelStatistics(self, request, context):  # noqa: N802 - a name of the protocol
+        self.calls.append("statistics")
         if self.restricted:
             await context.abort(grpc.StatusCode.UNAVAILABLE, "This protocol is restricted, expecting header 'key'")
-        index = RepositoryIndexResponse()
+        answer = ModelStatisticsResponse()
         for name in self.configs:
-            index.models.add(name=name, version=self.version, state="READY")
-        return index
+            answer.model_stats.add(name=name, version=self.version)
+        return answer
 
     async def ModelInfer(self, request, context):  # noqa: N802 - a name of the protocol
         is_probe = request.id == REQUEST_ID

@@ -41,7 +41,7 @@ def uses_of_rpcs():
 
 def test_no_remote_procedure_is_called_without_a_timeout():
     uses = dict(uses_of_rpcs())
-    assert {use.split()[1] for use in uses} >= {"ModelInfer", "ModelMetadata", "ModelConfig", "RepositoryIndex"}
+    assert {use.split()[1] for use in uses} >= {"ModelInfer", "ModelMetadata", "ModelConfig", "ModelStatistics"}
     assert [use for use, timed in uses.items() if not timed] == []
 
 

@@ -296,11 +296,11 @@ async def test_the_highest_version_is_the_one_that_answers():
         assert backend.contract.detection.models[0].version == "12"
 
 
-async def test_a_single_model_is_found_without_the_index_which_may_be_restricted():
+async def test_a_single_model_is_found_without_the_statistics_which_may_be_restricted():
     triton = edited()
     triton.restricted = True
     async with connected(triton):
-        assert "index" not in triton.calls
+        assert "statistics" not in triton.calls
 
 
 async def test_models_of_one_shape_each_are_found_by_their_names():
