@@ -7,6 +7,7 @@ import pytest
 from loadtest.observe import scaled
 from loadtest.observe.asking import Answer, panels_without_data
 from loadtest.observe.chart import spans
+from loadtest.observe.programs import missing
 from tests.ops.alerts import RULES
 from tests.ops.dashboards import Query
 
@@ -49,3 +50,8 @@ def test_a_panel_has_data_if_one_of_its_queries_has_and_a_gpus_needs_none():
 def test_a_state_is_a_bar_from_when_it_holds_until_it_does_not():
     assert list(spans([])) == []
     assert list(spans([(1, 0.0), (2, 1.0), (3, 1.0), (4, 0.0), (5, 1.0), (6, 1.0)])) == [(2, 4), (5, 6)]
+
+
+def test_a_program_that_is_missing_is_named_with_how_to_get_it(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert [line.rpartition(" ")[2] for line in missing()] == ["prometheus", "prometheus-alertmanager"]

@@ -21,6 +21,7 @@ CHECKS: Mapping[str, Callable[[], str]] = {
     "systemd-analyze verify": units.verify,
     "systemd-analyze security": units.security,
     "promtool check config": alerts.config,
+    "promtool check metrics": alerts.exposition,
     "promtool test rules": alerts.cases,
     "amtool check-config": alerts.alertmanager,
     "alerts and runbook": alerts.completeness,
