@@ -46,6 +46,7 @@ class Pace:
         gateways: so many processes, ascending; the last number is the usual one.
         kinds: of pages.
         replay: (processes, calls under way in each) that ask the models alone.
+        mixed_s: for ten thousand pages, at most.
     """
 
     seconds: float = 5.0
@@ -53,11 +54,12 @@ class Pace:
     gateways: tuple[int, ...] = (1, 2, 4, 8)
     kinds: tuple[str, ...] = KINDS
     replay: tuple[tuple[int, int], ...] = ((4, 2), (8, 4))
+    mixed_s: float = 240.0
 
     @classmethod
     def brief(cls) -> "Pace":
         """To see whether everything works."""
-        return cls(seconds=1.5, steady_s=2.0, gateways=(1, 4), kinds=("forms", "scene"), replay=((4, 2),))
+        return cls(seconds=1.5, steady_s=2.0, gateways=(1, 4), kinds=("forms", "scene"), replay=((4, 2),), mixed_s=15.0)
 
 
 @dataclass(frozen=True, slots=True)

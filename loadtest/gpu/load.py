@@ -1,7 +1,8 @@
 """Load on gateways: at a fixed rate whatever they do (open loop), or as fast as they answer (closed loop).
 
-Arrivals of the open loop are a Poisson process, drawn beforehand from a seed, and a request's time counts from the
-moment it was due: a client that falls behind must not hide that. Pages and gateways are taken in turn.
+Arrivals of the open loop are a Poisson process, drawn beforehand from a seed, of which only the number is fixed: a
+target at 50 requests a second is to be judged at 50 and not at what happens to be drawn. A request's time counts from
+the moment it was due: a client that falls behind must not hide that. Pages and gateways are taken in turn.
 """
 
 import asyncio
@@ -9,7 +10,7 @@ import math
 import random
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from statistics import fmean
@@ -145,13 +146,10 @@ def connect(port: int) -> Connection:
     return Connection("127.0.0.1", port)
 
 
-def arrivals(rate: float, seconds: float, seed: int) -> Iterator[float]:
-    """When requests are due: a Poisson process of this rate."""
+def arrivals(rate: float, seconds: float, seed: int) -> list[float]:
+    """When requests are due: a Poisson process given the number of its arrivals, which makes them independent."""
     rng = random.Random(seed)
-    due_s = rng.expovariate(rate)
-    while due_s < seconds:
-        yield due_s
-        due_s += rng.expovariate(rate)
+    return sorted(rng.uniform(0.0, seconds) for _ in range(round(rate * seconds)))
 
 
 def stage_seconds(server_timing: str) -> dict[str, float]:

@@ -3,7 +3,8 @@
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import grpc
 import numpy as np
@@ -40,11 +41,20 @@ def texts(address: str, model: str, shape: Sequence[int], calls: int = 3) -> lis
     return answers
 
 
-def fill_card(free_mib: int = FREE_MIB, seconds: float = HELD_S) -> None:
-    """Another process takes all of the card's memory but so much, and holds it for a while."""
+@contextmanager
+def held_card(free_mib: int) -> Iterator[None]:
+    """Meanwhile another process holds all of the card's memory but so much."""
     command = [sys.executable, "-c", HOLDER, str(free_mib)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
+        try:
+            yield
+        finally:
+            process.communicate(timeout=30.0)
+
+
+def fill_card(free_mib: int = FREE_MIB, seconds: float = HELD_S) -> None:
+    """Another process takes all of the card's memory but so much, and holds it for a while."""
+    with held_card(free_mib):
         time.sleep(seconds)
-        process.communicate(timeout=30.0)

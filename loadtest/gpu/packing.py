@@ -27,8 +27,8 @@ from loadtest.gpu.pages import PageFile, corpus_pages, drawn_forms, write_pages
 from triton_models.build import build_repository
 from triton_models.catalog import find_model_set
 from triton_models.graph import GraphKind
-from triton_models.layouts import PER_SHAPE_SHAPES, Layout, Shapes
-from triton_models.plans import Names, Recipe
+from triton_models.layouts import PER_SHAPE_SHAPES, Layout
+from triton_models.plans import Recipe
 
 GENERATION = 90
 """The GPUs whose code is kept: Hopper, that is H100 and H200."""
@@ -36,15 +36,20 @@ PYTHON = "3.12"
 PLATFORMS = tuple(f"manylinux_2_{minor}_x86_64" for minor in (39, 35, 34, 31, 28, 27, 24, 17, 12, 5))
 ONNXRUNTIME_GPU = "onnxruntime-gpu==1.31.1"
 SITE = """
-annotated-types asgi-correlation-id fastapi fastapi-offline httptools opentelemetry-api pydantic pydantic-core
-pydantic-settings python-dotenv python-json-logger python-multipart python-rapidjson starlette tritonclient
-typing-inspection uvicorn
+annotated-types asgi-correlation-id fastapi fastapi-offline httptools opentelemetry-api pi-heif pydantic pydantic-core
+pydantic-settings pypdfium2 python-dotenv python-json-logger python-multipart python-rapidjson starlette
+tritonclient typing-inspection uvicorn
 """
 """What the gateway needs and the machine lacks; versions from the lock file."""
 PEERS = ("rapidocr", "colorlog", "omegaconf", "pyclipper", "shapely", "six")
 DICTIONARY_BYTES = 1 << 27
 """Wide enough for xz to see that two repositories hold the same weights."""
-ORIGINAL_SHAPES = Shapes(buckets=(320,), row_counts=(1, 8, 32), detection=((736, 1152),))
+REPOSITORIES: Mapping[str, tuple[str, GraphKind]] = {
+    "small": ("ppocrv6-small", GraphKind.TOP1),
+    "tiny": ("ppocrv6-tiny", GraphKind.TOP1),
+    "original": ("ppocrv6-small", GraphKind.ORIGINAL),
+}
+"""Model set and graphs by name; all have a model for each shape."""
 UNUSED_IN_TRITON = re.compile(r"/(libpython3-\w+\.13\.so|python_backend_stubs/3\.(8|9|10|11|13)|caches)")
 UNUSED_IN_ONNXRUNTIME = re.compile(
     r"/(libonnxruntime\.so|libonnxruntime_providers_tensorrt)|/(transformers|quantization|tools)(/|$)"
@@ -122,12 +127,9 @@ class Packer:
 
     def _models(self) -> Path:
         folder = self.work / "models"
-        for name in ("small", "tiny"):
-            recipe = Recipe(Layout.PER_SHAPE, GraphKind.TOP1, PER_SHAPE_SHAPES)
-            build_repository(find_model_set(f"ppocrv6-{name}"), folder / "models" / name, recipe)
-        names = Names("original_detection", "original_recognition")
-        original = Recipe(Layout.PER_SHAPE, GraphKind.ORIGINAL, ORIGINAL_SHAPES, names)
-        build_repository(find_model_set("ppocrv6-small"), folder / "models" / "original", original)
+        for name, (model_set, graph) in REPOSITORIES.items():
+            recipe = Recipe(Layout.PER_SHAPE, graph, PER_SHAPE_SHAPES)
+            build_repository(find_model_set(model_set), folder / "models" / name, recipe)
         return folder
 
     def _half(self) -> Path:

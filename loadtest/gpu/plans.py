@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from loadtest.gpu import faults, out_of_memory, replay, service, switching
+from loadtest.gpu import faults, full_card, out_of_memory, replay, service, switching, tuning, whole_memory
 from loadtest.gpu.bench import Bench
 from loadtest.gpu.equality import compare, read_pages_through
 from loadtest.gpu.mps import mps
@@ -120,6 +120,64 @@ def shared_apart_plan(bench: Bench) -> None:
     edited_copy(models / "small", models / "shared-apart", all_of(*two_of_common()))
     with mps(bench.stand.root / "mps"):
         peaks_plan(bench, "shared-apart", "small")
+
+
+def best_plan(bench: Bench, model_set: str) -> None:
+    """What is advised, from a repository as it is built: sharing, two instances of the detectors of common pages."""
+    name = f"best-{model_set}"
+    edited_copy(bench.stand.root / "models" / model_set, bench.stand.root / "models" / name, all_of(*two_of_common()))
+    with mps(bench.stand.root / "mps"):
+        service_plan(bench, name, model_set)
+
+
+def tune_plan(bench: Bench) -> None:
+    """What might bring receipts below the target, each beside what is advised."""
+    models = bench.stand.root / "models"
+    tuning.make_repositories(models, two_of_common())
+    with mps(bench.stand.root / "mps"):
+        for repository, settings in tuning.TUNINGS.items():
+            with bench.service(repository) as running:
+                for setting in settings:
+                    make = partial(tuning.at_target, running, setting, TARGET_RATE, bench.pace.steady_s)
+                    bench.notebook.measure(f"{repository}, {setting.name}", bench.pace.steady_s + 15, make)
+
+
+def graphs_plan(bench: Bench) -> None:
+    """The whole service with edited graphs and with published ones, whose every probability crosses gRPC."""
+    models = bench.stand.root / "models"
+    for name, source in (("graphs edited", "small"), ("graphs published", "original")):
+        edited_copy(models / source, models / name.replace(" ", "-"), lambda _: None)
+        with (
+            mps(bench.stand.root / "mps"),
+            bench.service(name.replace(" ", "-")) as running,
+            running.gateways(bench.usual_gateways) as ready,
+        ):
+            for kind in ("receipts", "forms"):
+                for under_way in (1, bench.usual_gateways):
+                    make = partial(service.one_by_one, running, ready, kind, under_way, 2 * bench.pace.seconds)
+                    bench.notebook.measure(f"{name} {kind}, {under_way} under way", 3 * bench.pace.seconds + 5, make)
+
+
+def whole_memory_plan(bench: Bench) -> None:
+    """Ten thousand mixed pages through the whole service."""
+    models = bench.stand.root / "models"
+    edited_copy(models / "small", models / "mixed", all_of(*two_of_common()))
+    with (
+        mps(bench.stand.root / "mps"),
+        bench.service("mixed") as running,
+        running.gateways(bench.usual_gateways) as ready,
+    ):
+        make = partial(whole_memory.memory_over_pages, running, ready, whole_memory.PAGES, bench.pace.mixed_s)
+        bench.notebook.measure("memory of the whole service", 60, make)
+
+
+def full_card_plan(bench: Bench) -> None:
+    """A server that starts while somebody else has the card."""
+    models, page = bench.stand.root / "models", next(iter((bench.stand.root / "pages" / "forms").iterdir()))
+    edited_copy(models / "small", models / "full-card", lambda _: None)
+    for free_mib in (128, 8192):
+        make = partial(full_card.start_on_full_card, bench.stand, "full-card", page, free_mib)
+        bench.notebook.measure(f"full card at the start, {free_mib} MiB free", 60, make)
 
 
 def two_of_common() -> list[Edit]:
@@ -235,6 +293,11 @@ def short(bench: Bench) -> Bench:
     return replace(bench, pace=replace(bench.pace, seconds=3.0, steady_s=6.0, gateways=(8,), replay=((8, 4),)))
 
 
+def longer(bench: Bench) -> Bench:
+    """Between that and the usual pace; the target is shown for as long as usual."""
+    return replace(short(bench), pace=replace(short(bench).pace, seconds=4.0, steady_s=bench.pace.steady_s))
+
+
 PLANS: dict[str, Callable[[Bench], None]] = {
     "small": lambda bench: service_plan(bench, "small", "small"),
     "tiny": lambda bench: service_plan(short(bench), "tiny", "tiny"),
@@ -245,6 +308,12 @@ PLANS: dict[str, Callable[[Bench], None]] = {
     "shared-apart": lambda bench: shared_apart_plan(short(bench)),
     "shared-half": lambda bench: shared_half_plan(short(bench)),
     "twice": lambda bench: twice_plan(short(bench)),
+    "best-small": lambda bench: best_plan(longer(bench), "small"),
+    "best-tiny": lambda bench: best_plan(longer(bench), "tiny"),
+    "tune": tune_plan,
+    "graphs": lambda bench: graphs_plan(short(bench)),
+    "whole-memory": whole_memory_plan,
+    "full-card": full_card_plan,
     "faults": faults_plan,
     "switch": switch_plan,
     "tight": tight_plan,

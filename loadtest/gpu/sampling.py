@@ -4,7 +4,8 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -138,6 +139,21 @@ def cpu_seconds(process: int, proc: Path = Path("/proc")) -> float:
     except (FileNotFoundError, ProcessLookupError):
         return 0.0
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_mib(processes: Iterable[int], proc: Path = Path("/proc")) -> float:
+    """Resident memory of these processes, MiB; what they share, such as libraries, counts for each of them."""
+    pages = 0
+    for process in processes:
+        with suppress(FileNotFoundError, ProcessLookupError):
+            pages += int((proc / str(process) / "statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
+
+
+def loopback_bytes(devices: Path = Path("/proc/net/dev")) -> int:
+    """Bytes that were sent over the loopback interface since the machine started: HTTP, and gRPC with Triton."""
+    counters = next(line for line in devices.read_text().splitlines() if line.strip().startswith("lo:"))
+    return int(counters.partition(":")[2].split()[0])
 
 
 def _mean(values: Sequence[float]) -> float | None:

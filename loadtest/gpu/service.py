@@ -8,7 +8,7 @@ from typing import Any
 
 from loadtest.gpu.clients import Clients
 from loadtest.gpu.load import Offer, summarize
-from loadtest.gpu.sampling import GpuSampler, Meter, triton_groups
+from loadtest.gpu.sampling import GpuSampler, Meter, loopback_bytes, triton_groups
 from loadtest.gpu.scrape import gateway_figures, read_counters, triton_figures
 from loadtest.gpu.stand import Gateways, Stand, gateways
 from triton_models.server import TritonProcess
@@ -53,9 +53,10 @@ class Service:
         ports = (*ready.ports, self.server.ports.metrics)
         groups = {**triton_groups(self.server.pid), "gateways": ready.processes, "clients": self.clients.processes}
         before = read_counters(ports)
+        sent_before = loopback_bytes()
         meter = Meter(self.gpu, groups)
         samples = self.clients.send(offer, pages)
-        usage, after = meter.stop(), read_counters(ports)
+        usage, sent, after = meter.stop(), loopback_bytes() - sent_before, read_counters(ports)
         return {
             "gateways": len(ready.ports),
             "rate": offer.rate,
@@ -63,6 +64,7 @@ class Service:
             "seconds": offer.seconds,
             **asdict(summarize(samples, offer.seconds)),
             "usage": asdict(usage),
+            "loopback_bytes": sent,
             "lines": gateway_figures(before, after),
             "models": triton_figures(before, after),
         }
@@ -102,6 +104,11 @@ def scaling(
         with service.gateways(count, **settings) as ready:
             points.append(peak_of(service, ready, kind, seconds))
     return points
+
+
+def one_by_one(service: Service, ready: Gateways, kind: str, under_way: int, seconds: float) -> Point:
+    """A closed loop with few requests under way, all of which may take their time."""
+    return service.load(ready, service.pages(kind), Offer(ready.ports, seconds, concurrency=under_way, timeout_s=60.0))
 
 
 def steady(service: Service, ready: Gateways, kinds: Sequence[str], rate: float, seconds: float) -> Point:

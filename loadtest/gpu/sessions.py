@@ -67,7 +67,7 @@ def cases(models: Path) -> Iterator[Case]:
     yield from edited("CUDA graph", small, FEW_LINES, FEW_PAGES, WITH_GRAPH)
     if half.is_dir():
         yield from edited("float16", half, FEW_LINES, FEW_PAGES)
-    lines, pages = model_file(original, "original_recognition*"), model_file(original, "original_detection*")
+    lines, pages = model_file(original, "text_recognition*"), model_file(original, "text_detection*")
     yield from (Case("original", lines, (rows, 3, LINE_HEIGHT, width)) for width, rows in FEW_LINES)
     yield from (Case("original", pages, (1, 3, *page)) for page in FEW_PAGES)
 

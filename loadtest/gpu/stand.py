@@ -97,7 +97,17 @@ class Stand:
             repository: its name.
             explicit: whether models can be loaded later, on request.
         """
-        server = TritonProcess(
+        server = self.server(repository, explicit=explicit)
+        try:
+            server.start()
+            server.wait_ready(LOAD_TIMEOUT_S)
+            yield server
+        finally:
+            server.stop(timeout_s=2.0)
+
+    def server(self, repository: str, *, explicit: bool = False) -> TritonProcess:
+        """The same server, not started."""
+        return TritonProcess(
             self.runtime(),
             self.root / "models" / repository,
             log_file=self.logs / f"triton-{repository}.log",
@@ -106,12 +116,6 @@ class Stand:
             model_config_name=self.variant,
             extra_flags=(f"--model-load-thread-count={os.cpu_count()}", *(["--load-model=*"] if explicit else [])),
         )
-        try:
-            server.start()
-            server.wait_ready(LOAD_TIMEOUT_S)
-            yield server
-        finally:
-            server.stop(timeout_s=2.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +143,7 @@ def gateways(count: int, triton_address: str, logs: Path, settings: Mapping[str,
     with ExitStack() as stack:
         ports = free_ports(count)
         processes = [
-            stack.enter_context(_gateway({**common, "OCR_PORT": str(port), **settings}, logs / f"gateway-{port}.log"))
+            stack.enter_context(gateway({**common, "OCR_PORT": str(port), **settings}, logs / f"gateway-{port}.log"))
             for port in ports
         ]
         for port, process in zip(ports, processes, strict=True):
@@ -154,7 +158,8 @@ def free_ports(count: int) -> list[int]:
 
 
 @contextmanager
-def _gateway(environment: Mapping[str, str], log_file: Path) -> Iterator[subprocess.Popen[bytes]]:
+def gateway(environment: Mapping[str, str], log_file: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A gateway with these settings, which may not be ready yet."""
     command = [sys.executable, "-m", "gateway", "run"]
     with log_file.open("ab") as log:
         process = subprocess.Popen(

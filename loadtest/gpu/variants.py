@@ -13,9 +13,9 @@ Edit = Callable[[ModelConfig], None]
 
 
 def edited_copy(repository: Path, out: Path, edit: Edit) -> None:
-    """Copy a repository, every configuration edited; the models are links to the same files."""
+    """Copy a repository or a model, every configuration edited; the models are links to the same files."""
     shutil.copytree(repository, out, copy_function=os.link)
-    for path in out.glob("*/**/*.pbtxt"):
+    for path in out.rglob("*.pbtxt"):
         config = text_format.Parse(path.read_text(encoding="utf-8"), ModelConfig())
         edit(config)
         path.unlink()  # else the original would be written through the link
@@ -51,6 +51,19 @@ def parameter(name: str, value: str) -> Edit:
         config.parameters[name].string_value = value
 
     return edit
+
+
+def further_rows(repository: Path, model: str, rows: int) -> None:
+    """A further recogniser like this one for another number of rows; `model` ends with its own number, as in `_r32`."""
+    name = f"{model.rpartition('_r')[0]}_r{rows}"
+
+    def edit(config: ModelConfig) -> None:
+        config.name, config.max_batch_size = name, rows
+        config.parameters["rows"].string_value = str(rows)
+        for sample in config.model_warmup:
+            sample.batch_size = rows
+
+    edited_copy(repository / model, repository / name, edit)
 
 
 def all_of(*edits: Edit) -> Edit:

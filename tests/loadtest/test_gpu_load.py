@@ -3,6 +3,8 @@
 import asyncio
 import json
 from contextlib import suppress
+from itertools import pairwise
+from statistics import fmean, pstdev
 
 import pytest
 
@@ -57,7 +59,7 @@ async def test_a_closed_loop_keeps_so_many_requests_under_way():
 
 async def test_an_open_loop_sends_when_it_is_due_however_slow_the_answers_are():
     poster = FakePoster(0.3, Answer(200, {}, b""))
-    due = list(arrivals(50, 0.4, seed=1))
+    due = arrivals(50, 0.4, seed=1)
     samples = await run(Offer((1,), 0.4, rate=50, seed=1), poster)
     assert sorted(one.due_s for one in samples) == due
     assert poster.most_under_way > 5
@@ -81,9 +83,17 @@ async def test_a_request_is_given_up_when_its_time_is_over():
     assert samples[0].seconds < 4.0
 
 
-def test_arrivals_are_the_same_for_a_seed_and_have_the_rate():
-    assert list(arrivals(10, 5.0, seed=3)) == list(arrivals(10, 5.0, seed=3))
-    assert len(list(arrivals(100, 50.0, seed=3))) == pytest.approx(5000, rel=0.05)
+def test_arrivals_are_the_same_for_a_seed_and_have_exactly_the_rate():
+    assert arrivals(10, 5.0, seed=3) == arrivals(10, 5.0, seed=3) != arrivals(10, 5.0, seed=4)
+    assert len(arrivals(50, 10.0, seed=3)) == 500
+    assert arrivals(50, 0.0, seed=3) == []
+
+
+def test_arrivals_come_as_irregularly_as_those_of_a_poisson_process():
+    due = arrivals(100, 50.0, seed=3)
+    gaps = [later - earlier for earlier, later in pairwise(due)]
+    assert 0.0 <= due[0] <= due[-1] < 50.0
+    assert pstdev(gaps) / fmean(gaps) == pytest.approx(1.0, rel=0.05)
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def point(pages: float, *, p95: float = 100.0, statuses: dict[str, int] | None =
 
 def test_the_document_and_its_pictures_are_those_of_the_kept_results(tmp_path):
     write_report(read_results([KEPT]), tmp_path / "gpu.md", tmp_path)
-    for name in ("gpu.md", "latency.svg", "memory-growth.svg", "memory-flat.svg"):
+    for name in ("gpu.md", "latency.svg", "memory-whole.svg", "memory-growth.svg", "memory-flat.svg"):
         kept = DOCUMENTS / name if name == "gpu.md" else KEPT.with_name(name)
         assert kept.read_text() == (tmp_path / name).read_text(), "run `python -m loadtest.gpu report`"
 

@@ -18,10 +18,12 @@ CONFIGURATIONS: Mapping[str, str] = {
     "shared-half": "small, sharing, all in half precision",
     "shared-two": "small, sharing, two instances of six detectors",
     "shared-apart": "small, sharing, two instances, biases apart",
+    "best-small": "small, as advised: the same from a fresh build",
     "tiny": "tiny",
+    "best-tiny": "tiny, as advised",
 }
 """What was served, by the name in the results."""
-BASE, SHARED, BEST = "small", "shared", "shared-apart"
+BASE, SHARED, BEST, BEST_TINY = "small", "shared", "best-small", "best-tiny"
 
 Point = Mapping[str, Any]
 

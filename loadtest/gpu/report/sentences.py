@@ -4,6 +4,9 @@ from loadtest.gpu.report import gap, throughput
 from loadtest.gpu.report.measured import BASE, BEST, KINDS, SHARED, TARGET_MS, Measured, Point, calls_per_page, cores
 from loadtest.gpu.service import REQUESTS_PER_GATEWAY
 
+EARLIER = "shared-apart"
+"""The same as is advised, measured before."""
+
 
 def peak(measured: Measured, configuration: str, kind: str) -> Point:
     """A peak that has to be there; MissingResultError if it is not."""
@@ -56,24 +59,40 @@ def turns(measured: Measured) -> str:
 
 def arrivals(measured: Measured) -> str:
     """What the draw of arrivals made of the target's rate, and how far the target holds."""
-    drawn = measured[f"{SHARED} target forms"]["offered_per_s"]
-    within = {kind: measured.within_target(SHARED, kind) or 0.0 for kind in ("forms", "scene")}
+    exact, drawn = (measured[f"{name} target forms"]["offered_per_s"] for name in (BEST, SHARED))
+    within = {kind: measured.within_target(BEST, kind) or 0.0 for kind in ("forms", "scene")}
     return (
-        f"The arrivals drawn for 50 a second were {drawn:.1f}, so that the rates tried above it count as well: "
-        f"sharing, P95 is below {TARGET_MS:.0f} ms up to {within['forms']:.0f} forms and {within['scene']:.0f} scene "
-        f"pages a second, the highest rates tried below the peak."
+        f"The arrivals of both *as advised* are {exact:.1f} a second; for the other rows {drawn:.1f} were drawn. "
+        f"As advised, P95 of small is below {TARGET_MS:.0f} ms up to {within['forms']:.0f} forms and "
+        f"{within['scene']:.0f} scene pages a second, of the rates tried below the peak."
     )
 
 
 def floor(measured: Measured) -> str:
     """What a page costs when hardly anything else is there."""
-    point = measured.rates(SHARED, "receipts")[0]
+    point = measured.rates(BEST, "receipts")[0]
     own = sum(taken for stage, taken in point["stages_ms"].items() if stage not in throughput.WAITING)
     return (
         f"A receipt takes {point['p50_ms']:.0f} ms at {point['images_per_s']:.0f} pages a second already, {own:.0f} "
         f"of them on the gateway's processors, so the margin is small whatever the models do. A dense page has more "
         f"lines still."
     )
+
+
+def since(measured: Measured) -> str:
+    """How much more processor time a page took than in the earlier calls, with the same models."""
+    before, now = measured[f"{EARLIER} target receipts"], measured[f"{BEST} target receipts"]
+    more = {group: _core_ms(now, group) / _core_ms(before, group) - 1 for group in ("gateways", "models")}
+    crops = [point["stages_ms"]["crops"] for point in (before, now)]
+    return (
+        f"A receipt took {more['gateways']:+.0%} of the gateways' processor time and {more['models']:+.0%} of the "
+        f"models' (whose code is the same), and its crops {crops[1]:.0f} ms instead of {crops[0]:.0f}."
+    )
+
+
+def _core_ms(point: Point, group: str) -> float:
+    """Processor time of a page, milliseconds."""
+    return float(1000 * point["usage"]["cores"][group] / point["images_per_s"])
 
 
 def processors(measured: Measured) -> str:
