@@ -16,13 +16,22 @@ from loadtest.accuracy.floors import Verdict, judge
 from loadtest.accuracy.gateway_reader import GatewayReader
 from loadtest.accuracy.local_gateway import local_gateway
 from loadtest.accuracy.rapidocr_reader import RapidocrReader, prepare_environment
-from loadtest.accuracy.readings import Progress, Reader, Reading, Readings, read_in_turns, write_predictions
+from loadtest.accuracy.readings import (
+    Progress,
+    Reader,
+    Reading,
+    Readings,
+    read_in_turns,
+    without_inferred_spaces,
+    write_predictions,
+)
 from loadtest.accuracy.report import Scored, comparison_report, quick_report
 from loadtest.accuracy.scoring import TOTAL, count_pages, load_page_scorer, require_agreement, score_table
 from loadtest.document import Markers, update_document
 from triton_models.catalog import MODEL_SETS
 
 CHART = "accuracy.svg"
+BARE = "gateway_without_inferred_spaces"
 MARKERS = Markers.of("accuracy")
 
 Say = Callable[[str], None]
@@ -74,6 +83,8 @@ def run(options: Options, say: Say) -> bool:
     with ExitStack() as stack:
         session = open_session(options, options.corpus / pages[0].file, stack, say)
         readings = read_in_turns(session.readers, pages, options.corpus, progress(len(pages), say))
+    if options.beside_library:
+        readings[BARE] = without_inferred_spaces(readings[GatewayReader.name])
     scored = score(options, pages, readings)
     gateway, library = scored[GatewayReader.name], scored.get(RapidocrReader.name)
     floor_setter = None if library is None else library.table[TOTAL]
@@ -81,7 +92,8 @@ def run(options: Options, say: Say) -> bool:
     if library is None:
         report = quick_report(session.circumstances, pages, gateway, verdicts)
     else:
-        report = comparison_report(session.circumstances, pages, library, gateway, verdicts, chart=CHART)
+        bare = scored[BARE]
+        report = comparison_report(session.circumstances, pages, library, gateway, verdicts, bare=bare, chart=CHART)
         write_chart(options, draw(library, gateway))
     write_results(options, session.circumstances, scored, verdicts, report)
     print(report)

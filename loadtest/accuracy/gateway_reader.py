@@ -13,10 +13,29 @@ TIMEOUT_S = 120
 """What the gateway is given for a page: its default limit. Two busy cores take half a minute for the densest page."""
 
 
+class AnswerWord(BaseModel):
+    """A word of an answer, as far as it matters here."""
+
+    text: str
+    space_before: str
+
+
+class AnswerLine(Line):
+    """A line of an answer, as far as it matters here."""
+
+    words: tuple[AnswerWord, ...] = ()
+
+    def line(self) -> Line:
+        """The line without its words, but with what it says without spaces that were put back."""
+        parts = ((" " if word.space_before == "read" else "") + word.text for word in self.words)
+        bare = "".join(parts).strip() if self.words else None
+        return Line(quad=self.quad, text=self.text, score=self.score, bare=bare)
+
+
 class AnswerPage(BaseModel):
     """A page of an answer, as far as it matters here."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[AnswerLine, ...]
 
 
 class Answer(BaseModel):
@@ -50,7 +69,7 @@ class GatewayReader:
             page = self._ask(data).pages[0]
         except (httpx.HTTPError, ValidationError) as error:
             return Reading(seconds=time.perf_counter() - start, error=describe(error))
-        return Reading(seconds=time.perf_counter() - start, lines=page.lines)
+        return Reading(seconds=time.perf_counter() - start, lines=tuple(line.line() for line in page.lines))
 
     def model_set(self, image: Path) -> str:
         """Which models the gateway serves, from its answer to this image, which also warms everything up.
@@ -66,7 +85,10 @@ class GatewayReader:
     def _ask(self, data: bytes) -> Answer:
         try:
             response = self._client.post(
-                "/v1/ocr", content=data, params={"timeout": TIMEOUT_S}, timeout=httpx.Timeout(TIMEOUT_S + 10)
+                "/v1/ocr",
+                content=data,
+                params={"timeout": TIMEOUT_S, "level": "word"},
+                timeout=httpx.Timeout(TIMEOUT_S + 10),
             )
         except httpx.ConnectError as error:
             raise AccuracyError(f"no gateway listens at {self._client.base_url}") from error

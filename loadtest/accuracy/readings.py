@@ -17,6 +17,7 @@ class Line(BaseModel):
         quad: four corners (x, y), clockwise from the text's top-left, pixels of the upright image.
         text: what it says.
         score: how sure the reader is, 0 to 1.
+        bare: the text without the spaces that were put back, where the reader tells.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -24,6 +25,7 @@ class Line(BaseModel):
     quad: tuple[tuple[float, float], tuple[float, float], tuple[float, float], tuple[float, float]]
     text: str
     score: float
+    bare: str | None = None
 
 
 class Reading(BaseModel):
@@ -44,6 +46,20 @@ class Reading(BaseModel):
 
 Readings = Mapping[str, Reading]
 """By the page's file, in the order of reading."""
+
+
+def without_inferred_spaces(readings: Readings) -> Readings:
+    """The same pages as they would be if no space were put back."""
+    return {
+        file: reading.model_copy(
+            update={
+                "lines": tuple(
+                    line if line.bare is None else line.model_copy(update={"text": line.bare}) for line in reading.lines
+                )
+            }
+        )
+        for file, reading in readings.items()
+    }
 
 
 class Reader(Protocol):
@@ -76,5 +92,8 @@ def read_in_turns(
 
 def write_predictions(readings: Readings, path: Path) -> None:
     """The form that `score.py` reads; it ignores the time and the error, which are kept for whoever looks later."""
-    rows = ({"file": file, **reading.model_dump()} for file, reading in readings.items())
+    rows = (
+        {"file": file, **reading.model_dump(exclude={"lines": {"__all__": {"bare"}}})}
+        for file, reading in readings.items()
+    )
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")

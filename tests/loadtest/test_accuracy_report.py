@@ -3,14 +3,14 @@
 import xml.etree.ElementTree as ET
 
 import pytest
-from accuracy_examples import page_of, row_of, score_of
+from accuracy_examples import QUAD, page_of, row_of, score_of
 
 from loadtest.accuracy import report
 from loadtest.accuracy.chart import BAR_LENGTH, BarRow, bar_chart
 from loadtest.accuracy.circumstances import ROOT, Circumstances
 from loadtest.accuracy.comparison import MARKERS
 from loadtest.accuracy.floors import Verdict
-from loadtest.accuracy.readings import Reading
+from loadtest.accuracy.readings import Line, Reading, without_inferred_spaces
 from loadtest.accuracy.scoring import to_counts, total
 from loadtest.document import replace_generated
 
@@ -54,7 +54,9 @@ class TestReport:
         library = scored_of("rapidocr", pages, [score_of(lines=1, matched=1, sims=0.5)] * 2, readings)
         gateway = scored_of("gateway", pages, [score_of(lines=1, matched=1, sims=1.0), score_of(lines=1)], faster)
         verdicts = [Verdict("page_score", 0.5, 0.9, "required")]
-        text = report.comparison_report(CIRCUMSTANCES, pages, library, gateway, verdicts, chart="accuracy.svg")
+        text = report.comparison_report(
+            CIRCUMSTANCES, pages, library, gateway, verdicts, bare=gateway, chart="accuracy.svg"
+        )
         for expected in (
             "`python -m loadtest.accuracy` on 2026-01-02: 2 pages, 2 labelled lines, models ppocrv6-small.",
             "| page_score | 0.5000 | 0.9000 (required) | **missed** |",
@@ -101,3 +103,16 @@ class TestReport:
 
     def test_without_floors_it_is_said_that_nothing_was_judged(self):
         assert report.floors_table([]).startswith("Not judged")
+
+
+def test_spaces_that_are_put_back_are_counted_and_weighed():
+    pages = [page_of("a_1.png")]
+    line = Line(quad=QUAD, text="abc def", score=0.9, bare="abcdef")
+    readings = {"images/a_1.png": Reading(seconds=1.0, lines=(line,))}
+    gateway = scored_of("gateway", pages, [score_of(words=2, words_found=2)], readings)
+    bare = scored_of("bare", pages, [score_of(words=2, words_found=0)], without_inferred_spaces(readings))
+    library = scored_of("rapidocr", pages, [score_of(words=2, words_found=1)], {})
+    text = report.spaces_table(library, gateway, bare)
+    assert "changes 1 of 1 lines" in text
+    assert "| all | 0.5000 | 0.0000 | 1.0000 |" in text
+    assert bare.readings["images/a_1.png"].lines[0].text == "abcdef"
