@@ -5,6 +5,7 @@ import httpx
 import pytest
 from fake_models import Bar, FakeModels, picture, png
 
+from gateway import __version__
 from gateway.app import create_app, event_loop_factory, make_backend
 from gateway.errors import BackendUnavailable, SettingsError
 from gateway.inference.embedded import EmbeddedBackend
@@ -128,3 +129,12 @@ def test_the_event_loop_is_uvloops():
 def test_a_certificate_that_can_not_be_read_is_named(tmp_path):
     with pytest.raises(SettingsError, match=r"absent\.pem"):
         make_backend(Settings(triton_ca=tmp_path / "absent.pem"))
+
+
+async def test_metrics_say_how_busy_the_process_is_and_what_its_limits_are(models):
+    async with client_of(models, cpu_threads=3, decoder_processes=2, max_connections=50) as client:
+        page = (await client.get("/metrics")).text
+        lines = dict(line.rsplit(" ", 1) for line in page.splitlines() if not line.startswith("#"))
+    names = ("ocr_cpu_pool_threads", "ocr_decoders", "ocr_decoders_busy", "ocr_connections_limit", "ocr_ready")
+    assert [float(lines[name]) for name in names] == [3, 2, 0, 50, 0]
+    assert float(lines[f'ocr_build_info{{version="{__version__}"}}']) == 1

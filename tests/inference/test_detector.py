@@ -145,3 +145,17 @@ async def test_a_call_may_take_what_the_wait_has_left_of_the_deadline(backend):
     assert 50 < backend.timeouts[1] <= 60 - 0.05
     backend.answers[1].set_result(MAP)
     await second
+
+
+async def test_waiting_for_a_free_call_is_timed_whoever_waits():
+    def waited():
+        return REGISTRY.get_sample_value("ocr_detection_wait_seconds_count")
+
+    backend, before = HeldBackend(), waited()
+    detector = Detector(backend, calls_in_flight=1)
+    first, late = start(detector, 1), start(detector, 2, timeout_s=0.02)
+    with pytest.raises(InferenceTimeout):
+        await late
+    backend.answers[1].set_result(MAP)
+    await first
+    assert waited() == before + 2
