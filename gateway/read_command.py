@@ -1,20 +1,20 @@
 """`ocr-gateway read`: what files say, in any format, from a gateway that runs or from one started for the purpose.
 
 Answers go to the standard output in the order of the files, or each into a file of its own; everything else that there
-is to say goes to the standard error. A file that fails costs nothing but itself.
+is to say goes to the standard error. A file that fails costs nothing but itself. Requests are tasks, not threads, so
+that an interrupt ends them at once.
 """
 
+import asyncio
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, aclosing, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
-from gateway.client import Client, ClientError
+from gateway.client import AsyncClient, Client, ClientError
 
 Say = Callable[[str], None]
 
@@ -98,9 +98,9 @@ def read_files(options: ReadOptions, say: Say) -> int:
         with ExitStack() as stack:
             parameters = parse_options(options)
             url = options.url or stack.enter_context(own_gateway(options, say))
-            client = stack.enter_context(Client(url, api_key=options.api_key, timeout_s=options.timeout_s))
             require_gateway(url, options.api_key)
-            return deliver(read_all(client, options, parameters), options, say)
+            piped = sys.stdin.buffer.read() if STANDARD_INPUT in options.files else b""
+            return asyncio.run(_ask(url, options, parameters, piped, say))
     except CommandError as error:
         say(f"ocr-gateway: {error}")
         return NOTHING_ASKED
@@ -175,29 +175,53 @@ def require_gateway(url: str, api_key: str) -> None:
             raise CommandError(f"no gateway answers at {url} ({error}); start one, or use --embedded") from error
 
 
-def read_all(client: Client, options: ReadOptions, parameters: Mapping[str, str]) -> Iterator[ReadFile]:
-    """What came of each file, in order; a few are under way at once."""
-    read = partial(read_file, client, options.form, parameters)
-    with ThreadPoolExecutor(options.jobs) as pool:
-        yield from pool.map(read, options.files)
+async def _ask(url: str, options: ReadOptions, parameters: Mapping[str, str], piped: bytes, say: Say) -> int:
+    async with (
+        AsyncClient(url, api_key=options.api_key, timeout_s=options.timeout_s) as client,
+        aclosing(read_all(client, options, parameters, piped)) as files,
+    ):
+        return await deliver(files, options, say)
 
 
-def read_file(client: Client, form: str, parameters: Mapping[str, str], name: str) -> ReadFile:
+async def read_all(
+    client: AsyncClient, options: ReadOptions, parameters: Mapping[str, str], piped: bytes = b""
+) -> AsyncGenerator[ReadFile, None]:
+    """What came of each file, in order; a few are under way at once. `piped` is what the standard input had."""
+    room = asyncio.Semaphore(options.jobs)
+
+    async def read(name: str) -> ReadFile:
+        async with room:
+            return await read_file(client, options.form, parameters, name, piped)
+
+    tasks = [asyncio.create_task(read(name)) for name in options.files]
+    try:
+        for task in tasks:
+            yield await task
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def read_file(
+    client: AsyncClient, form: str, parameters: Mapping[str, str], name: str, piped: bytes = b""
+) -> ReadFile:
     """Read one file."""
     began_at = time.monotonic()
     answer: bytes | ClientError | OSError
     try:
-        data = sys.stdin.buffer.read() if name == STANDARD_INPUT else Path(name).read_bytes()
-        answer = client.write(data, form, **parameters)
+        data = piped if name == STANDARD_INPUT else await asyncio.to_thread(Path(name).read_bytes)
+        answer = await client.write(data, form, **parameters)
     except (ClientError, OSError) as error:
         answer = error
     return ReadFile(name, answer, time.monotonic() - began_at)
 
 
-def deliver(files: Iterator[ReadFile], options: ReadOptions, say: Say) -> int:
+async def deliver(files: AsyncGenerator[ReadFile, None], options: ReadOptions, say: Say) -> int:
     """Print or write what comes, and say how it goes; the exit code."""
-    failed = 0
-    for number, file in enumerate(files, 1):
+    failed = number = 0
+    async for file in files:
+        number += 1
         if isinstance(file.answer, Exception):
             failed += 1
             say(f"{file.name}: {describe(file.answer)}")
@@ -209,6 +233,8 @@ def deliver(files: Iterator[ReadFile], options: ReadOptions, say: Say) -> int:
             sys.stdout.buffer.flush()
         if not options.quiet and sys.stderr.isatty():
             say(f"[{number}/{len(options.files)}] {file.name}: {file.seconds:.1f} s")
+    if failed and number > 1:
+        say(f"{failed} of {number} files could not be read")
     return SOME_FAILED if failed else ALL_READ
 
 

@@ -34,6 +34,13 @@ def downwards(left, top, right, bottom):
     return np.array([[right, top], [right, bottom], [left, bottom], [left, top]], np.float32)
 
 
+def inclined(left, top, right, bottom, degrees):
+    """The quad of text that was turned clockwise around the middle of a square page of 200 pixels."""
+    turn = np.deg2rad(degrees)
+    rotation = np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]])
+    return ((quad(left, top, right, bottom) - 100) @ rotation + 100).astype(np.float32)
+
+
 def word(text, place, score=0.9, space=Space.NONE, *, characters=False):
     placed = ()
     if characters:

