@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 from gateway import __version__
 from gateway.formats.table import FORMATS
 from gateway.ocr.decoding.formats import FileType
+from gateway.ocr.scripts import count_letters
 from gateway.web.negotiation import JSON, STREAM
 from gateway.web.openapi import problem_responses, success_headers
 from gateway.web.options import OptionsModel
@@ -34,10 +35,21 @@ class LimitsOut(BaseModel):
     max_timeout_s: float = Field(description="The longest time that it may ask for.", examples=[120.0])
 
 
+class ModelSetOut(BaseModel):
+    """A model set that the option model_set may name."""
+
+    name: str = Field(description="For the option model_set.", examples=["ppocrv6-small"])
+    scripts: dict[str, int] = Field(
+        description="How many letters of each script it can write, by ISO 15924 code.",
+        examples=[{"Hani": 15000, "Latn": 300}],
+    )
+
+
 class CapabilitiesOut(ModelsOut):
     """What this service can do."""
 
     version: str = Field(description="Of the service.", examples=["0.1.0"])
+    model_sets: list[ModelSetOut] = Field(description="Those that are served; the first one is the default.")
     inputs: list[str] = Field(description="Types of files that are read.", examples=[["JPEG", "PDF"]])
     formats: list[FormatOut] = Field(description="Forms of the answer; the first is the default.")
     limits: LimitsOut
@@ -60,12 +72,15 @@ def add_capabilities_route(router: APIRouter, services: Services, model: Options
     )
     async def describe_capabilities() -> Response:
         """Formats, limits and options, and the models that are served now."""
-        served = models_out(services.models())
+        models = services.models()
+        served = models_out(models)
+        scripts = await services.pool.run(count_letters, models.charset)
         return json_response(
             CapabilitiesOut(
                 model_set=served.model_set,
                 models=served.models,
                 version=__version__,
+                model_sets=[ModelSetOut(name=models.model_set, scripts=scripts)],
                 inputs=sorted(FileType),
                 formats=formats_out(),
                 limits=limits_out(services.limits),

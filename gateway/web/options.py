@@ -24,6 +24,8 @@ _PAGE = PageOptions()
 _LONGEST_NAME = 40
 """Longer names are not compared with the known ones: the comparison takes quadratic time."""
 
+MODEL_SET = r"^[A-Za-z0-9._-]{0,64}$"
+
 _NO_SPACES = 2.0
 """No probability reaches it."""
 
@@ -93,6 +95,11 @@ class RequestOptions(BaseModel):
     )
     crop_unclip_ratio: float = Field(
         _PAGE.detection.crop_unclip_ratio, ge=0, le=5, description="How far the crop that is read grows."
+    )
+    model_set: str = Field(
+        "",
+        pattern=MODEL_SET,
+        description="The model set that is to read; one that is not served is refused. Without it, the one that is.",
     )
     pages: str = Field(
         "1-", pattern=SYNTAX, description="Which pages of a TIFF or PDF are read; of other files there is only page 1."
@@ -185,6 +192,7 @@ class RequestOptions(BaseModel):
 OptionsModel = type[RequestOptions]
 
 _SYNTAXES = {
+    MODEL_SET: "the name of a model set that is served, as in ppocrv6-small",
     SYNTAX: "page numbers and ranges, as in 1-3,8,12-",
     f"^$|{AREAS}": "x,y,width,height in pixels, up to 100 times, parted by semicolons, as in 0,0,400,200;0,600,400,80",
 }

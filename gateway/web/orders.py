@@ -8,7 +8,7 @@ from starlette.requests import Request
 
 from gateway.deadline import Deadline
 from gateway.documents import Delivery, Order, PageResult, opened
-from gateway.errors import OcrError
+from gateway.errors import InvalidRequest, OcrError
 from gateway.metrics import count_failed_page, count_page
 from gateway.web.payload import Payload
 from gateway.web.permits import permit_of
@@ -19,8 +19,14 @@ Answer = TypeVar("Answer")
 
 
 def order_of(payload: Payload, services: Services) -> Order:
-    """What a request orders."""
+    """What a request orders.
+
+    Raises:
+        InvalidRequest: it wants to be read by a model set that is not served.
+    """
     options = payload.options
+    if options.model_set and options.model_set != (served := services.models().model_set):
+        raise InvalidRequest(f"model_set is '{options.model_set}', which is not served; served: {served}")
     return Order(
         payload.files, options.page_ranges(), options.page_options(), services.limits.max_pages, payload.deadline
     )

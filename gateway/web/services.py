@@ -1,7 +1,7 @@
 """What the routes need from the rest of the service; the composition root fills it in."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from gateway.concurrency import CpuPool
@@ -43,17 +43,19 @@ class ServedModels:
     Attributes:
         model_set: name of the set in the catalog.
         models: detection first.
+        charset: text of each class of the recogniser.
     """
 
     model_set: str
     models: tuple[ServedModel, ...]
+    charset: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod
     def of(cls, contract: Contract) -> "ServedModels":
         """The models of a contract."""
         detection = (ServedModel(model.name, model.version, "detection") for model in contract.detection.models)
         recognition = (ServedModel(model.name, model.version, "recognition") for model in contract.recognition.models)
-        return cls(contract.model_set, (*detection, *recognition))
+        return cls(contract.model_set, (*detection, *recognition), contract.recognition.charset)
 
 
 @dataclass(frozen=True, slots=True)

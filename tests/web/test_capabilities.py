@@ -1,5 +1,7 @@
+from dataclasses import replace
+
 import pytest
-from web_fakes import LIMITS, app_with, client_of, no_models, post
+from web_fakes import LIMITS, MODELS, app_with, client_of, no_models, post
 
 from gateway import __version__
 from gateway.formats.table import FORMATS
@@ -18,6 +20,18 @@ async def test_the_answer_fits_its_schema_and_names_the_service_and_its_models()
     assert answer.status_code == 200
     CapabilitiesOut.model_validate_json(answer.content, strict=True)
     assert (answer.json()["version"], answer.json()["model_set"]) == (__version__, "ppocrv6-small")
+
+
+async def test_the_model_set_that_is_served_is_there_with_its_scripts():
+    models = replace(MODELS, charset=("", "a", "b", "中", " "))
+    answer = (await get(models=lambda: models)).json()
+    assert answer["model_sets"] == [{"name": "ppocrv6-small", "scripts": {"Latn": 2, "Hani": 1}}]
+
+
+async def test_a_model_set_that_is_not_served_is_refused_by_name():
+    answer = await post(content=b"x", params={"model_set": "ppocrv5-mobile"})
+    assert answer.status_code == 400
+    assert answer.json()["detail"] == "model_set is 'ppocrv5-mobile', which is not served; served: ppocrv6-small"
 
 
 async def test_limits_are_those_of_the_service():

@@ -9,6 +9,7 @@ from pydantic import TypeAdapter
 from web_fakes import FakeCanary, FakePipeline, app_with, client_of, no_models
 
 from gateway import errors
+from gateway.web.options import MODEL_SET
 from gateway.web.problems import PROBLEMS
 from gateway.web.schemas import ImageOut, LineOut, ModelOut, OcrOut, PageOut, StatusOut, WarningOut
 
@@ -167,6 +168,8 @@ def ends(schema):
         return ["true", "false"], ["2"]
     if "enum" in schema:
         return schema["enum"], ["", schema["enum"][0].upper()]
+    if schema.get("pattern") == MODEL_SET:
+        return ["ppocrv6-small"], ["ppocrv6 small", "a" * 65]
     if schema["type"] == "string" and schema["default"] == "":
         return ["0,0,1,1", "0,0,99999,99999;5,5,10,10"], ["0,0,0,1", "1,2,3", "0,0,1,1;", "-1,0,1,1", "0,0,100000,1"]
     if schema["type"] == "string":
