@@ -149,6 +149,15 @@ class TestPointing:
         assert reader.copied() == TEXT
 
 
+def test_without_the_clipboards_api_which_only_https_has_copying_works_too(visitor):
+    visitor.choose(INVOICE)
+    visitor.page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined, configurable: true })")
+    visitor.units().nth(1).click()
+    expect(visitor.page.locator("#status")).to_have_text(f"Copied “{LINES[1]}”.")
+    visitor.page.evaluate("delete navigator.clipboard")
+    assert visitor.copied() == LINES[1]
+
+
 def test_words_and_characters_are_asked_for_once(visitor):
     visitor.choose(INVOICE)
     visitor.show("characters")
@@ -162,7 +171,8 @@ def test_words_and_characters_are_asked_for_once(visitor):
 
 def test_every_format_may_be_downloaded(visitor, tmp_path):
     visitor.choose(INVOICE)
-    for name in ["json", "ndjson", *FORMATS]:
+    assert visitor.page.locator("#downloads button").all_inner_texts() == ["json", "ndjson", *FORMATS]
+    for name in ["json", "text", "pdf", "png"]:
         with visitor.page.expect_download() as download:
             visitor.page.click(f"#downloads button[value={name}]")
         assert download.value.suggested_filename == f"invoice{SUFFIXES[name]}"
