@@ -64,3 +64,8 @@ def writes_no_spaces(character: str) -> bool:
     if category in ("Lo", "Lm"):
         return width in "WH" and "HANGUL" not in unicodedata.name(character, "")
     return category[0] == "P" and width in "WF"
+
+
+def line_joint(text: str) -> str:
+    """What stands between a line of a paragraph and the next: a space, or nothing if its script writes none."""
+    return "" if text and writes_no_spaces(text[-1]) else " "

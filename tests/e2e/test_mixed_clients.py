@@ -43,7 +43,7 @@ def request_of(number, *, options_of=None):
         {"url": "/predict/ocr_system", "json": {"images": [text] * (1 + choice % 2)}},
         {
             "url": "/v1/infer",
-            "json": {"input": [{"type": "image_url", "url": text}], "merge_levels": [("sentence", "word")[turns]]},
+            "json": {"input": [{"type": "image_url", "url": text}], "merge_levels": [("paragraph", "word")[turns]]},
         },
         {
             "url": "/ocr",

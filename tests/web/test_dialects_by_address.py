@@ -8,7 +8,7 @@ import pytest
 from web_fakes import LINE, PAGE, PICTURE, FakePipeline, app_with, client_of
 
 from gateway.errors import BackendUnavailable, UnreadableImage
-from gateway.ocr.elements import Page, Space, Transcription, Word
+from gateway.ocr.elements import Page, Paragraph, Space, Transcription, Word
 from gateway.ocr.options import DetectionOptions, PageOptions, RecognitionOptions
 
 DATA, OTHER = b"\x89PNG and so on", b"\xff\xd8 another one"
@@ -16,6 +16,11 @@ BASE64, OTHER64 = b64encode(DATA).decode(), b64encode(OTHER).decode()
 EMPTY = Page(PICTURE, 30, 20)
 CORNERS = [[10, 20], [110, 20], [110, 44], [10, 44]]
 CHINESE = replace(LINE, transcription=Transcription("你好", 0.9))
+TWO_PARAGRAPHS = replace(
+    PAGE,
+    lines=(LINE, CHINESE, CHINESE),
+    paragraphs=(Paragraph((0, 1), LINE.region.quad), Paragraph((2,), CHINESE.region.quad)),
+)
 WORD = Word("wörld", np.array([[60, 20], [110, 20], [110, 44], [60, 44]], np.float32), 0.9, Space.READ)
 
 
@@ -111,13 +116,14 @@ class TestUmi:
     @pytest.mark.parametrize(
         ("options", "data"),
         [
-            ({"data.format": "text"}, "hello, wörld\n你好\n"),
-            ({"data.format": "text", "tbpu.parser": "none"}, "hello, wörld\n你好\n"),
-            ({"data.format": "text", "tbpu.parser": "multi_none"}, "hello, wörld 你好"),
+            ({"data.format": "text"}, "hello, wörld 你好\n你好\n"),
+            ({"data.format": "text", "tbpu.parser": "multi_line"}, "hello, wörld\n你好\n你好\n"),
+            ({"data.format": "text", "tbpu.parser": "none"}, "hello, wörld\n你好\n你好\n"),
+            ({"data.format": "text", "tbpu.parser": "multi_none"}, "hello, wörld 你好你好"),
         ],
     )
     async def test_text_is_joined_by_the_ends_of_lines(self, options, data):
-        answer = await umi(FakePipeline(replace(PAGE, lines=(LINE, CHINESE))), options=options)
+        answer = await umi(FakePipeline(TWO_PARAGRAPHS), options=options)
         assert answer.json()["data"] == data
 
     @pytest.mark.parametrize(
@@ -174,7 +180,7 @@ class TestUmi:
 
 class TestNim:
     async def test_the_documented_call_gets_the_documented_answer(self):
-        pipeline = FakePipeline()
+        pipeline = FakePipeline(replace(PAGE, paragraphs=(Paragraph((0,), LINE.region.quad),)))
         answer = await nim(pipeline)
         assert (answer.status_code, pipeline.data, pipeline.options) == (200, DATA, PageOptions())
         points = [{"x": 0.0502, "y": 0.2}, {"x": 0.5513, "y": 0.2}, {"x": 0.55, "y": 0.44}, {"x": 0.05, "y": 0.44}]
@@ -202,6 +208,13 @@ class TestNim:
         assert [item["index"] for item in items] == [0, 1]
         assert [item["text_detections"][0]["text_prediction"]["text"] for item in items] == ["hello, wörld", "wörld"]
 
+    async def test_lines_of_a_paragraph_are_one_text_with_their_mean_confidence(self):
+        answer = await nim(FakePipeline(TWO_PARAGRAPHS))
+        assert [one["text_prediction"] for one in answer.json()["data"][0]["text_detections"]] == [
+            {"text": "hello, wörld 你好", "confidence": 0.9438},
+            {"text": "你好", "confidence": 0.9},
+        ]
+
     async def test_each_page_of_a_document_is_an_item_with_its_index(self):
         answer = await nim(FakePipeline(pages=2), urls=(BASE64, OTHER64))
         assert [item["index"] for item in answer.json()["data"]] == [0, 0, 1, 1]
@@ -216,7 +229,7 @@ class TestNim:
             ({"input": [{"type": "text", "url": BASE64}]}, "type: Input should be 'image_url'"),
             ({"input": [{"typ": "image_url"}]}, "unknown option 'typ' in the object input[0]; did you mean 'type'?"),
             ({"merge_level": ["word"]}, "unknown option 'merge_level' in the JSON body; did you mean 'merge_levels'?"),
-            ({"merge_levels": ["paragraph"]}, "merge_levels has 'paragraph', but a level is word or sentence here"),
+            ({"merge_levels": ["page"]}, "merge_levels has 'page', but a level is paragraph or sentence or word here"),
             ({"merge_levels": ["word", "word"]}, "merge_levels must have one level for each of the 1 images, not 2"),
         ],
     )

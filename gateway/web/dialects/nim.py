@@ -1,11 +1,11 @@
 """NVIDIA's NIM for Image OCR: `POST /v1/infer` with images as data: URIs, answered with places from 0 to 1.
 
-Its levels of merging are words, and sentences, which are lines here; paragraphs are refused as long as lines are not
-joined.
+Its levels of merging are words, sentences, which are lines here, and paragraphs, the default.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from statistics import fmean
 from typing import Literal, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict
@@ -14,8 +14,10 @@ from starlette.responses import Response
 
 from gateway.arrays import Quad
 from gateway.errors import InvalidRequest
-from gateway.ocr.elements import Page
+from gateway.formats.boxes import read_paragraphs
+from gateway.ocr.elements import Page, TextLine
 from gateway.ocr.options import PageOptions
+from gateway.ocr.word_breaks import line_joint
 from gateway.web.body import read_all
 from gateway.web.dialects.dialect import (
     Dialect,
@@ -30,7 +32,7 @@ from gateway.web.json_body import JsonShape, image_data, parse_members
 from gateway.web.problems import Problem
 from gateway.web.services import Services
 
-MergeLevel: TypeAlias = Literal["word", "sentence"]
+MergeLevel: TypeAlias = Literal["paragraph", "sentence", "word"]
 
 Detections: TypeAlias = Mapping[MergeLevel, list[Json]]
 """What a page says, at each level that was asked for."""
@@ -88,7 +90,7 @@ def _data(image: object, number: int) -> bytes:
 def _levels(levels: Sequence[str] | None, images: int) -> list[MergeLevel]:
     """A level for each image."""
     if levels is None:
-        return ["sentence"] * images
+        return ["paragraph"] * images
     if len(levels) != images:
         raise InvalidRequest(f"merge_levels must have one level for each of the {images} images, not {len(levels)}")
     return [_level(level) for level in levels]
@@ -103,7 +105,18 @@ def _level(given: str) -> MergeLevel:
 
 def detections_of(page: Page, _: int, *, levels: Sequence[MergeLevel]) -> Detections:
     """What a page says, at each of these levels."""
-    return {level: _words(page) if level == "word" else _lines(page) for level in set(levels)}
+    return {level: _WRITERS[level](page) for level in set(levels)}
+
+
+def _paragraphs(page: Page) -> list[Json]:
+    return [_paragraph(page, [line for _, line in one.lines], one.quad) for one in read_paragraphs(page)]
+
+
+def _paragraph(page: Page, lines: Sequence[TextLine], quad: Quad) -> Json:
+    read = [line.transcription for line in lines if line.transcription]
+    joints = [*(line_joint(one.text) for one in read[:-1]), ""]
+    text = "".join(one.text + joint for one, joint in zip(read, joints, strict=True))
+    return _detection(page, text, fmean(one.score for one in read), quad)
 
 
 def _lines(page: Page) -> list[Json]:
@@ -116,6 +129,13 @@ def _lines(page: Page) -> list[Json]:
 
 def _words(page: Page) -> list[Json]:
     return [_detection(page, word.text, word.score, word.quad) for line in page.lines for word in line.words or ()]
+
+
+_WRITERS: Mapping[MergeLevel, Callable[[Page], list[Json]]] = {
+    "paragraph": _paragraphs,
+    "sentence": _lines,
+    "word": _words,
+}
 
 
 def _detection(page: Page, text: str, score: float, quad: Quad) -> Json:

@@ -1,7 +1,7 @@
 """Umi-OCR's HTTP interface: `POST /api/ocr` with base64 and options, and `GET /api/ocr/get_options`, which lists them.
 
 Languages are taken if the models read them, and change nothing: they read all of theirs at once. Layouts that need what
-this service does not do (paragraphs, indentation, a single column) are refused by name.
+this service does not do (indentation, columns taken for one) are refused by name.
 """
 
 import time
@@ -15,9 +15,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from gateway.arrays import Quad
-from gateway.ocr.elements import Page
+from gateway.formats.boxes import read_paragraphs
+from gateway.ocr.elements import Page, TextLine
 from gateway.ocr.options import PageOptions
-from gateway.ocr.word_breaks import writes_no_spaces
+from gateway.ocr.word_breaks import line_joint
 from gateway.web.body import read_all
 from gateway.web.dialects.dialect import (
     Dialect,
@@ -47,7 +48,7 @@ Language: TypeAlias = Literal[
 LimitSide: TypeAlias = Literal[2000, 960, 2880, 4320, 999999]
 """The first is this service's default; those beyond the limit of an option mean no limit."""
 
-Parser: TypeAlias = Literal["multi_line", "multi_none", "none"]
+Parser: TypeAlias = Literal["multi_para", "multi_line", "multi_none", "none"]
 DataFormat: TypeAlias = Literal["dict", "text"]
 
 Corner: TypeAlias = tuple[float, float]
@@ -77,7 +78,7 @@ class UmiChoices(BaseModel):
     language: Language = Field("models/config_chinese.txt", alias="ocr.language")
     cls: bool | None = Field(None, alias="ocr.cls")
     limit_side_len: LimitSide = Field(2000, alias="ocr.limit_side_len")
-    parser: Parser = Field("multi_line", alias="tbpu.parser")
+    parser: Parser = Field("multi_para", alias="tbpu.parser")
     ignored: Annotated[tuple[Area, ...], Field(max_length=_MAX_AREAS)] = Field((), alias="tbpu.ignoreArea")
     data_format: DataFormat = Field("dict", alias="data.format")
 
@@ -108,23 +109,30 @@ async def answer(request: Request, services: Services) -> Response:
 
 def lines_of(page: Page, _: int, *, choices: UmiChoices) -> list[Json]:
     """The lines of a page that were read, but for those within ignored areas."""
+    return [line for one in read_paragraphs(page) for line in _paragraph([line for _, line in one.lines], choices)]
+
+
+def _paragraph(lines: Sequence[TextLine], choices: UmiChoices) -> list[Json]:
+    kept = [
+        (line.transcription, line.region.quad)
+        for line in lines
+        if line.transcription and not any(_within(line.region.quad, area) for area in choices.ignored)
+    ]
     return [
         {
-            "text": line.transcription.text,
-            "score": round(float(line.transcription.score), 4),
-            "box": whole_corners(line.region.quad),
-            "end": end_of(line.transcription.text, choices.parser),
+            "text": read.text,
+            "score": round(float(read.score), 4),
+            "box": whole_corners(quad),
+            "end": end_of(read.text, choices.parser, is_last=number == len(kept)),
         }
-        for line in page.lines
-        if line.transcription and not any(_within(line.region.quad, area) for area in choices.ignored)
+        for number, (read, quad) in enumerate(kept, 1)
     ]
 
 
-def end_of(text: str, parser: Parser) -> str:
+def end_of(text: str, parser: Parser, *, is_last: bool) -> str:
     """What parts a line from the next: a line feed, or what keeps its last word apart where lines are joined."""
-    if parser != "multi_none":
-        return "\n"
-    return "" if text and writes_no_spaces(text[-1]) else " "
+    is_joined = parser == "multi_none" or (parser == "multi_para" and not is_last)
+    return line_joint(text) if is_joined else "\n"
 
 
 def _within(quad: Quad, area: Area) -> bool:
