@@ -47,6 +47,7 @@ def parser() -> argparse.ArgumentParser:
     run = commands.add_parser("run", help="run the gateway alone, from OCR_* settings (docs/configuration.md)")
     run.set_defaults(command=run_gateway)
     add_read(commands)
+    add_models(commands)
     return top
 
 
@@ -72,6 +73,39 @@ def add_read(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     read.add_argument("--model-set", default="ppocrv6-small", help="for --embedded (default: %(default)s)")
     read.add_argument("--home", type=Path, default=Path(".local"), help="for --embedded: folder of the models")
     read.set_defaults(command=run_read)
+
+
+def add_models(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The command `models` and what it can do."""
+    models = commands.add_parser(
+        "models",
+        help="build models, and replace those of Tritons that serve",
+        epilog="The key that loads models is in TRITON_ADMIN_KEY. Exit code: 0 done, 1 failed, 3 refused.",
+    )
+    models.set_defaults(command=run_models)
+    actions = models.add_subparsers(required=True, metavar="ACTION", dest="action")
+    for name, what in (("list", "show the model sets"), ("build", "build a repository (docs/models.md)")):
+        # Without a sign that options begin with: they are all left to the builder's own parser.
+        actions.add_parser(name, help=what, add_help=False, prefix_chars="\0").add_argument("rest", nargs="*")
+    for name, what, takes_source in (
+        ("verify", "try models on golden pictures, without anybody being served by them", True),
+        ("deploy", "the same, and then have them serve", True),
+        ("rollback", "go back to the models before the last release", False),
+        ("status", "show versions, and whether they work", False),
+    ):
+        action = actions.add_parser(name, help=what)
+        if takes_source:
+            action.add_argument("source", type=Path, help="a repository that `build` has made")
+            action.add_argument("--golden", type=Path, metavar="FOLDER", help="pictures, each with its text in a .txt")
+        action.add_argument("--repository", type=Path, required=True, help="that the Tritons load from")
+        action.add_argument("--triton", default="127.0.0.1:8001", help="host:port,... (default: %(default)s)")
+
+
+def run_models(options: argparse.Namespace) -> int:
+    """`models`."""
+    from gateway.rollout.command import run  # noqa: PLC0415 - as below
+
+    return run(options, say)
 
 
 def run_serve(options: argparse.Namespace) -> int:

@@ -48,3 +48,11 @@ def test_the_usage_is_printed_without_loading_what_serves():
     program = "import sys; from gateway.__main__ import parser; parser(); print({'cv2', 'grpc'} & set(sys.modules))"
     printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert printed.stdout == "set()\n"
+
+
+def test_what_builds_models_has_its_own_options(capsys):
+    with pytest.raises(SystemExit):
+        main(["models", "build", "--help"])
+    assert "--layout" in capsys.readouterr().out
+    assert main(["models", "list"]) == 0
+    assert "ppocrv6-small" in capsys.readouterr().out

@@ -81,6 +81,14 @@ def test_tritons_are_started_alike_everywhere():
     assert all(one == common[0] for one in common)
 
 
+def test_a_model_that_does_not_load_takes_no_sound_server_out_of_service():
+    """Triton is not ready for ever after, by default, although the old version serves (tests/e2e/test_release.py)."""
+    assert {flags["strict-readiness"] for flags in TRITONS.values()} == {"false"}
+    assert {flags["exit-on-error"] for flags in TRITONS.values()} == {"true"}, (
+        "so that it starts with all models or not"
+    )
+
+
 def test_without_a_container_triton_listens_on_the_loopback_interface_alone():
     addresses = {flag: value for flag, value in TRITONS["systemd"].items() if flag.endswith("-address")}
     assert addresses == dict.fromkeys(("http-address", "grpc-address", "metrics-address"), "127.0.0.1")
