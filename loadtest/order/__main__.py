@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with ExitStack() as stack:
             readers = open_readers(options, stack)
-            figures = {layout: measure(layout, readers, options) for layout in LAYOUTS}
+            figures = {layout: measure(layout, readers, options) for layout in LAYOUTS[: options.limit]}
         report = "\n".join(write(figures))
         print(report)
         update_document(options.document, report, Markers.of("order"))
@@ -51,6 +51,7 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="python -m loadtest.order", description="In which order lines are read.")
     top.add_argument("--gateway", metavar="URL", help="a gateway that runs already (default: start one, and a Triton)")
     top.add_argument("--corpus", type=Path, default=ROOT.parent / "shared" / "corpus", help="default: %(default)s")
+    top.add_argument("--limit", type=int, metavar="N", help="only the first N pages; those with columns come first")
     top.add_argument("--out", type=Path, default=ROOT / "results" / "order", help="for pictures; default: %(default)s")
     top.add_argument("--document", type=Path, default=DOCUMENT, help="default: %(default)s")
     return top

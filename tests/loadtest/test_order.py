@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 from gateway.ocr.reading_order import reading_order
-from loadtest.order.figures import compare, kept, ranks, top_to_bottom, upright
-from loadtest.order.layouts import LAYOUTS
+from loadtest.document import Markers, replace_generated
+from loadtest.order.__main__ import DOCUMENT, READERS, write
+from loadtest.order.figures import Kept, compare, kept, ranks, top_to_bottom, upright
+from loadtest.order.layouts import LAYOUTS, Layout
+from loadtest.order.picture import picture
 
 FLOORS = {
     "images/enpdf_fedreg_p2.jpg": (0.999, 0.99),
@@ -59,3 +62,25 @@ def test_labelled_pages_are_read_in_the_order_in_which_a_person_reads_them(corpu
     tau, neighbours = FLOORS[layout.file]
     assert figures.tau >= tau
     assert figures.neighbours >= neighbours
+
+
+def test_the_report_has_a_row_for_each_page_and_the_means_of_each_kind():
+    first, second = Layout("images/a.png", "columns"), Layout("images/b.png", "columns")
+    figures = {
+        first: dict.fromkeys(READERS, Kept(10, 1.0, 0.9)),
+        second: {**dict.fromkeys(READERS, Kept(20, 0.5, 0.5)), "gateway": Kept(30, 1.0, 1.0)},
+    }
+    pages, _, kinds = "\n".join(write(figures)).partition("\n\n")
+    assert pages.splitlines()[2] == "| a | columns | 10 | 1.000 | 1.000 | 1.000 | 0.900 | 0.900 | 0.900 |"
+    assert kinds.splitlines()[-1] == "| columns | 40 | 0.750 | 0.750 | 1.000 | 0.700 | 0.700 | 0.950 |"
+
+
+def test_the_projects_document_has_the_markers():
+    text = DOCUMENT.read_text(encoding="utf-8")
+    assert "new" in replace_generated(text, "new", Markers.of("order"))
+
+
+def test_a_picture_is_drawn_of_a_page_with_and_without_lines():
+    image = np.full((100, 200, 3), 255, np.uint8)
+    assert picture(image, np.zeros((0, 4, 2))).shape == (750, 1500, 3)
+    assert (picture(image, np.array([square(10, 10), square(50, 50)])) != picture(image, np.zeros((0, 4, 2)))).any()
