@@ -42,6 +42,7 @@ class Record:
         began_at, hung_at, went_on_at, ended_at: on the wall clock.
         paged_after_s: from the hang until the receiver was told; None if it never was.
         resolved_after_s: from the end of the hang until the receiver was told.
+        told: the words of the first message.
         calm: what the panels had before.
         firing: every alert that fired during the hang.
         answered: requests by status.
@@ -55,6 +56,7 @@ class Record:
     ended_at: float
     paged_after_s: float | None
     resolved_after_s: float | None
+    told: str
     calm: Sequence[Answer]
     firing: frozenset[str]
     answered: Counter[int]
@@ -115,6 +117,7 @@ async def play(runtime: TritonRuntime, folder: Path, say: Say) -> Record:
             ended_at,
             paged_at and paged_at - hung_at,
             resolved_at and resolved_at - went_on_at,
+            _words(stand.told),
             calm,
             frozenset(firing),
             Counter(answered),
@@ -186,3 +189,8 @@ async def _told(told: Receivers, status: str, since: float, within_s: float) -> 
             return message.at
         await asyncio.sleep(0.2)
     return None
+
+
+def _words(told: Receivers) -> str:
+    message = told.first(PAGE, "firing")
+    return "" if message is None else f"{message.receiver}: {message.words}"

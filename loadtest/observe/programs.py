@@ -34,12 +34,14 @@ class Message:
         at: when, on the wall clock.
         receiver: the end of its address.
         alert, status: of the alert: "firing" or "resolved".
+        words: what a person would read: summary, description, runbook.
     """
 
     at: float
     receiver: str
     alert: str
     status: str
+    words: str
 
 
 @dataclass(slots=True)
@@ -96,7 +98,15 @@ def receivers(port: int) -> Iterator[Receivers]:
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             told.messages.extend(
-                Message(time.time(), self.path.strip("/"), alert["labels"]["alertname"], alert["status"])
+                Message(
+                    time.time(),
+                    self.path.strip("/"),
+                    alert["labels"]["alertname"],
+                    alert["status"],
+                    " · ".join(
+                        alert["annotations"].get(part, "") for part in ("summary", "description", "runbook_url")
+                    ),
+                )
                 for alert in body["alerts"]
             )
             self.send_response(200)

@@ -39,6 +39,8 @@ def _course(record: Record) -> Iterator[str]:
             f"resolved, {record.resolved_after_s:.0f} s after that |"
         )
     yield ""
+    yield f"The first message, as its receiver got it: *{record.told}*"
+    yield ""
     yield f"Firing during the hang: {', '.join(f'`{alert}`' for alert in sorted(record.firing))}."
     yield f"Answers: {', '.join(f'{count} times {status}' for status, count in sorted(record.answered.items()))}."
 
