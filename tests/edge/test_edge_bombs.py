@@ -63,7 +63,8 @@ def peak_bytes(pid):
 
 @pytest.fixture(scope="module")
 def watched(tmp_path_factory):
-    settings = {"OCR_CANARY_INTERVAL_S": "3600", "OCR_TIMEOUT_S": "30"}
+    # One decoder, for another that comes up meanwhile would be measured, too.
+    settings = {"OCR_CANARY_INTERVAL_S": "3600", "OCR_TIMEOUT_S": "30", "OCR_DECODER_PROCESSES": "1"}
     before = set(psutil.Process().children())
     with gateway(tmp_path_factory.mktemp("bombs"), **settings) as port:
         [process] = set(psutil.Process().children()) - before
