@@ -80,8 +80,10 @@ def mostly_vertical(boxes: Boxes) -> bool:
 def _sections(boxes: Boxes) -> list[Indices]:
     """The lines of sections, top to bottom."""
     sections: list[list[Indices]] = []
+    gaps: list[Gap] = []
     for band in _bands(boxes):
-        if sections and _goes_on(boxes, sections[-1], band):
+        gaps = _gaps_with(boxes, sections[-1], gaps, band) if sections else []
+        if gaps:
             sections[-1].append(band)
         else:
             heading = _heading(boxes, sections[-1], band) if sections else []
@@ -107,14 +109,27 @@ def _bands(boxes: Boxes) -> list[Indices]:
     return _clusters(boxes[:, 1] + margin, boxes[:, 3] - margin, gap=0.0)
 
 
-def _goes_on(boxes: Boxes, section: Sequence[Indices], band: Indices) -> bool:
-    """Whether a section may grow by a band: columns remain possible, and each gutter that either has remains white."""
+def _gaps_with(boxes: Boxes, section: Sequence[Indices], gaps: Sequence[Gap], band: Indices) -> list[Gap]:
+    """The white in a section that grows by a band; none if it may not grow.
+
+    It may if columns remain possible, and each gutter that the section or the band has remains white. A band of a few
+    lines that leaves all white as it was changes neither; nearly all do, and to look at all lines each time is slow.
+    """
+    if gaps and len(band) < 2 * MIN_LINES and not _touches(boxes[band], gaps):
+        return [*gaps]
     lines = np.concatenate(section)
     both = boxes[np.concatenate([lines, band])]
     strips = _strips(both)
     gutters = (*_gutters(boxes[lines]), *_gutters(boxes[band]))
     possible = any(_may_part(both[one], both[other]) for one, other in pairwise(strips))
-    return possible and all(_has_white(both, strips, gutter) for gutter in gutters)
+    goes_on = possible and all(_has_white(both, strips, gutter) for gutter in gutters)
+    return _gaps(both, strips) if goes_on else []
+
+
+def _touches(lines: Boxes, gaps: Sequence[Gap]) -> bool:
+    """Whether a line reaches into white."""
+    starts, ends = np.array(gaps).T
+    return bool(np.any((lines[:, :1] < ends) & (lines[:, 2:3] > starts)))
 
 
 def _has_white(boxes: Boxes, strips: Sequence[Indices], gutter: Gap) -> bool:
