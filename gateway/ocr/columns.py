@@ -73,7 +73,7 @@ def is_vertical(boxes: Boxes) -> NDArray[np.bool_]:
 
 def mostly_vertical(boxes: Boxes) -> bool:
     """Whether more than half of the text, by length, runs down."""
-    length = np.max(_sizes(boxes), axis=0)
+    length = np.maximum(*_sizes(boxes))
     return bool(2 * length[is_vertical(boxes)].sum() > length.sum())
 
 
@@ -105,7 +105,7 @@ def _heading(boxes: Boxes, section: Sequence[Indices], band: Indices) -> list[In
 
 def _bands(boxes: Boxes) -> list[Indices]:
     """The lines between which there is white across the whole page, top to bottom."""
-    margin = (1 - CORE) / 2 * np.min(_sizes(boxes), axis=0)
+    margin = (1 - CORE) / 2 * np.minimum(*_sizes(boxes))
     return _clusters(boxes[:, 1] + margin, boxes[:, 3] - margin, gap=0.0)
 
 
@@ -120,10 +120,10 @@ def _gaps_with(boxes: Boxes, section: Sequence[Indices], gaps: Sequence[Gap], ba
     lines = np.concatenate(section)
     both = boxes[np.concatenate([lines, band])]
     strips = _strips(both)
+    if not any(_may_part(both[one], both[other]) for one, other in pairwise(strips)):
+        return []
     gutters = (*_gutters(boxes[lines]), *_gutters(boxes[band]))
-    possible = any(_may_part(both[one], both[other]) for one, other in pairwise(strips))
-    goes_on = possible and all(_has_white(both, strips, gutter) for gutter in gutters)
-    return _gaps(both, strips) if goes_on else []
+    return _gaps(both, strips) if all(_has_white(both, strips, gutter) for gutter in gutters) else []
 
 
 def _touches(lines: Boxes, gaps: Sequence[Gap]) -> bool:
@@ -188,8 +188,9 @@ def _is_running(strip: Boxes) -> bool:
 
 
 def _line_height(boxes: Boxes) -> float:
-    """The median thickness of lines."""
-    return float(np.median(np.min(_sizes(boxes), axis=0)))
+    """The median thickness of lines; by hand, for NumPy's takes five times as long for so few."""
+    ascending = np.sort(np.minimum(*_sizes(boxes)))
+    return float(ascending[(len(boxes) - 1) // 2] + ascending[len(boxes) // 2]) / 2
 
 
 def _sizes(boxes: Boxes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
