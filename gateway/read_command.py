@@ -157,7 +157,7 @@ def own_gateway(options: ReadOptions, say: Say) -> Iterator[str]:
             "OCR_HOST": pair.host,
             "OCR_PORT": str(pair.port),
             "OCR_MODEL_REPOSITORY": str(build_models(pair).resolve()),
-            "OCR_LOG_LEVEL": "warning",
+            "OCR_LOG_LEVEL": "error",  # what goes wrong with a file is told by the client
         }
         with GatewayProcess(environment, pair) as gateway:
             gateway.wait_ready(READY_TIMEOUT_S)
