@@ -132,6 +132,7 @@ def silent_gateway():
     asked, over = threading.Event(), threading.Event()
     capabilities = CapabilitiesOut(
         model_set="none",
+        model_sets=[],
         models=[],
         version="0",
         inputs=[],
