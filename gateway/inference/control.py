@@ -33,13 +33,15 @@ class TritonControl:
 
     async def load(self, model: str) -> None:
         """Load what lies in the repository; what was loaded serves until then, and goes on if this fails."""
-        call = self._connection.stub.RepositoryModelLoad
-        await self._do("load", model, call(RepositoryModelLoadRequest(model_name=model), **self._options))
+        request = RepositoryModelLoadRequest(model_name=model)
+        stub, metadata = self._connection.stub, self._metadata
+        await self._do("load", model, stub.RepositoryModelLoad(request, timeout=self._timeout_s, metadata=metadata))
 
     async def unload(self, model: str) -> None:
         """Unload it; one that is not loaded stays so."""
-        call = self._connection.stub.RepositoryModelUnload
-        await self._do("unload", model, call(RepositoryModelUnloadRequest(model_name=model), **self._options))
+        request = RepositoryModelUnloadRequest(model_name=model)
+        stub, metadata = self._connection.stub, self._metadata
+        await self._do("unload", model, stub.RepositoryModelUnload(request, timeout=self._timeout_s, metadata=metadata))
 
     async def __aenter__(self) -> Self:
         return self
@@ -48,10 +50,6 @@ class TritonControl:
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
         await self._connection.close()
-
-    @property
-    def _options(self) -> dict[str, object]:
-        return {"timeout": self._timeout_s, "metadata": self._metadata}
 
     async def _do(self, what: str, model: str, call: "grpc.aio.UnaryUnaryCall[object, object]") -> None:
         try:
