@@ -1,9 +1,11 @@
 """The command line; `python -m loadtest.order --help`."""
 
 import argparse
+import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 
 import cv2
@@ -31,13 +33,16 @@ Figures = dict[str, Kept]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Read, compare, draw and write; the exit code."""
-    options = parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    options = parser().parse_args(given)
     options.out.mkdir(parents=True, exist_ok=True)
     try:
         with ExitStack() as stack:
             readers = open_readers(options, stack)
             figures = {layout: measure(layout, readers, options) for layout in LAYOUTS[: options.limit]}
-        report = "\n".join(write(figures))
+        today = datetime.now(UTC).date()
+        command = f"`{shlex.join(['python', '-m', 'loadtest.order', *given])}` on {today}: {len(figures)} pages."
+        report = "\n".join([command, "", *write(figures)])
         print(report)
         update_document(options.document, report, Markers.of("order"))
     except (AccuracyError, DocumentError, httpx.HTTPError) as error:
