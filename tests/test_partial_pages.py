@@ -85,10 +85,10 @@ async def test_a_line_with_an_unread_piece_is_unread():
 
 
 async def test_a_tall_line_that_could_not_be_read_lying_is_unread():
-    """Its upright reading alone is most likely nonsense."""
+    """Its upright reading alone is most likely nonsense. Text that mostly runs down is read from the right."""
     before = lines_unread()
     texts, warnings = summary(await read(Failing(), picture(SHORT, TALL), recognition=PARTIAL))
-    assert (texts, set(warnings)) == (["a", None], {"lines_unread"})
+    assert (texts, set(warnings)) == ([None, "a"], {"lines_unread"})
     assert lines_unread() == before + 1
 
 

@@ -15,7 +15,7 @@ def subclasses(base):
     return {base}.union(*(subclasses(cls) for cls in base.__subclasses__()))
 
 
-RAISED = sorted(subclasses(errors.OcrError) - ABSTRACT - NOT_OF_REQUESTS, key=lambda cls: cls.code)
+RAISED = sorted(subclasses(errors.OcrError) - ABSTRACT - NOT_OF_REQUESTS, key=lambda cls: (cls.code, cls.__name__))
 NOT_RAISED = {"not_found", "method_not_allowed", "header_timeout", "header_too_large", "internal"}
 WAITING = (429, 503)
 
