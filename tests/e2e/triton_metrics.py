@@ -6,11 +6,15 @@ from prometheus_client.parser import text_string_to_metric_families
 from triton_models.server import TritonProcess
 
 
+def page(url: str) -> str:
+    """A page of metrics."""
+    return httpx.get(url, timeout=10, trust_env=False).text
+
+
 def samples_at(url: str, name: str, **labels: str) -> dict[tuple[tuple[str, str], ...], float]:
     """The samples of this name with at least these labels, by the other labels."""
-    text = httpx.get(url, timeout=10, trust_env=False).text
     found = {}
-    for family in text_string_to_metric_families(text):
+    for family in text_string_to_metric_families(page(url)):
         for sample in family.samples:
             if sample.name == name and labels.items() <= sample.labels.items():
                 found[tuple(sorted(sample.labels.items() - labels.items()))] = sample.value
