@@ -144,7 +144,7 @@ ENDPOINT_METRICS = (
 RETRIES = Counter("ocr_backend_retries_total", "Calls tried again on another server, by what failed.", ("code",))
 WIRE_BYTES = Counter(
     "ocr_backend_wire_bytes_total",
-    "Size of the messages exchanged with the inference server.",
+    "Size of the messages sent to the inference server, and of the tensors that it answers.",
     ("model", "direction"),
 )
 DETECTION_WAIT_SECONDS = Histogram(

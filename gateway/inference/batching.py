@@ -71,9 +71,11 @@ def step_below(steps: Sequence[int], rows: int) -> int | None:
 def pad_rows(crops: Sequence[Crop], contract: RecognitionContract, bucket_width: int) -> Rows:
     """The tensor of one chunk: a row per crop, padded on the right, then rows of padding as the model needs them."""
     rows = sent_rows(contract, bucket_width, len(crops))
-    tensor = np.full((rows, contract.line_height, bucket_width, 3), PADDING, np.uint8)
+    tensor = np.empty((rows, contract.line_height, bucket_width, 3), np.uint8)
     for row, crop in zip(tensor, crops, strict=False):
         row[:, : crop.shape[1]] = crop
+        row[:, crop.shape[1] :] = PADDING
+    tensor[len(crops) :] = PADDING
     return tensor
 
 

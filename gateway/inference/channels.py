@@ -7,6 +7,7 @@ Each server has a channel of its own: see docs/decisions/0013-a-channel-per-serv
 from dataclasses import dataclass
 
 import grpc
+from tritonclient.grpc.service_pb2 import ModelInferResponse
 from tritonclient.grpc.service_pb2_grpc import GRPCInferenceServiceStub
 
 
@@ -78,7 +79,8 @@ class TritonConnection:
     """A channel to Triton and the stub that calls through it; to be opened on a running event loop.
 
     Attributes:
-        stub: one callable per RPC; each call needs a `timeout`, gRPC's default is for ever.
+        stub: one callable per RPC; each call needs a `timeout`, gRPC's default is for ever. `ModelInfer` takes a
+            request that is encoded already (`gateway.inference.messages`).
     """
 
     def __init__(self, address: str, tls: TritonTls | None = None) -> None:
@@ -89,6 +91,9 @@ class TritonConnection:
         else:
             self._channel = grpc.aio.secure_channel(address, tls.credentials(), (*arguments, *tls.arguments()))
         self.stub = GRPCInferenceServiceStub(self._channel)
+        self.stub.ModelInfer = self._channel.unary_unary(
+            "/inference.GRPCInferenceService/ModelInfer", response_deserializer=ModelInferResponse.FromString
+        )
 
     async def close(self, grace_s: float | None = None) -> None:
         """Disconnect, after the calls in flight have ended or `grace_s` have passed; None cancels them."""

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from enum import StrEnum
 
 import grpc
-from tritonclient.grpc.service_pb2 import ModelInferRequest, ModelInferResponse, ServerLiveRequest
+from tritonclient.grpc.service_pb2 import ModelInferResponse, ServerLiveRequest
 
 from gateway.errors import BackendUnavailable, ContractError, InferenceFailed, OcrError, Overloaded
 from gateway.inference.backend import EndpointStatus
@@ -36,6 +36,7 @@ from gateway.inference.failures import (
     meaning_behind,
     translated,
 )
+from gateway.inference.messages import InferRequest
 from gateway.inference.served_models import ModelNames, ModelReader
 from gateway.metrics import (
     ENDPOINT_CALLS,
@@ -164,7 +165,7 @@ class Endpoint:
         """Calls under way, probes included."""
         return len(self._calls)
 
-    async def infer(self, request: ModelInferRequest, *, timeout_s: float) -> ModelInferResponse:
+    async def infer(self, request: InferRequest, *, timeout_s: float) -> ModelInferResponse:
         """One call on behalf of a request; its failure may put the endpoint out of rotation.
 
         Raises:
@@ -179,11 +180,11 @@ class Endpoint:
                     self._learn(request.model_name, error)
                 raise
 
-    async def call(self, request: ModelInferRequest, *, timeout_s: float) -> ModelInferResponse:
+    async def call(self, request: InferRequest, *, timeout_s: float) -> ModelInferResponse:
         """One call; errors as of `infer`, but nothing is concluded from them."""
         try:
             with translated(request.model_name):
-                call = self._connection.stub.ModelInfer(request, timeout=timeout_s, metadata=_metadata())
+                call = self._connection.stub.ModelInfer(request.data, timeout=timeout_s, metadata=_metadata())
                 self._calls.add(call)
                 call.add_done_callback(self._calls.discard)
                 response = await call

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
-from tritonclient.grpc.service_pb2 import ModelInferRequest, ModelInferResponse
+from tritonclient.grpc.service_pb2 import ModelInferResponse
 
 from gateway.inference.codecs import Codec, Pixels, detection_codec, recognition_codec
 from gateway.inference.contract import Contract, DetectionContract, DetectionModel, RecognitionContract
 from gateway.inference.contract import RecognitionModel as Recognition
-from gateway.inference.messages import answered_tensors, infer_request
+from gateway.inference.messages import InferRequest, answered_tensors, infer_request
 
 REQUEST_ID = "probe"
 
@@ -32,7 +32,7 @@ class Probe:
     codec: Codec[object]
     pixels: Pixels
 
-    def request(self) -> ModelInferRequest:
+    def request(self) -> InferRequest:
         """The call to make."""
         return infer_request(self.model, self.codec.encode(self.pixels), self.codec.outputs, REQUEST_ID)
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Self
 
 from asgi_correlation_id import correlation_id
-from tritonclient.grpc.service_pb2 import ModelInferRequest
 
 from gateway.deadline import Deadline
 from gateway.errors import BackendUnavailable, InferenceFailed, InferenceTimeout, Overloaded
@@ -17,7 +16,7 @@ from gateway.inference.contract import Contract
 from gateway.inference.endpoints import Endpoint, VersionGone
 from gateway.inference.failures import CLOSED, failure
 from gateway.inference.fleet import Fleet
-from gateway.inference.messages import answered_tensors, infer_request
+from gateway.inference.messages import InferRequest, answered_tensors, infer_request
 from gateway.inference.retries import RetryBudget, RetryOptions
 from gateway.inference.served_models import ModelNames
 from gateway.inference.watching import WatchOptions
@@ -162,12 +161,14 @@ class TritonBackend(ModelBackend):
         self._closed = True
         await self._fleet.close()
 
-    async def _attempt(self, endpoint: Endpoint, request: ModelInferRequest, run: Run, deadline: Deadline) -> Tensors:
-        WIRE_BYTES.labels(run.model, "request").inc(request.ByteSize())
+    async def _attempt(self, endpoint: Endpoint, request: InferRequest, run: Run, deadline: Deadline) -> Tensors:
+        WIRE_BYTES.labels(run.model, "request").inc(len(request.data))
         response = await endpoint.infer(request, timeout_s=deadline.remaining())
-        WIRE_BYTES.labels(run.model, "response").inc(response.ByteSize())
         await self._require_fit(endpoint, run, response.model_version)
-        return answered_tensors(response)
+        tensors = answered_tensors(response)
+        # Of its tensors: the message's own size can be had only by encoding it, which takes as long as all else here.
+        WIRE_BYTES.labels(run.model, "response").inc(sum(tensor.nbytes for tensor in tensors.values()))
+        return tensors
 
     async def _require_fit(self, endpoint: Endpoint, run: Run, version: str) -> None:
         """Believe a version that was loaded in the meantime only if it means the same; its charset may be another."""

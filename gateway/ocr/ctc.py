@@ -58,9 +58,12 @@ def mean_score(characters: Sequence[Character]) -> float:
 
 def _runs(class_index: NDArray[np.int32]) -> tuple[Positions, Positions]:
     """First step of every run that writes, and the step after its last."""
-    starts = np.flatnonzero(np.diff(class_index, prepend=BLANK))
-    ends = np.flatnonzero(np.diff(class_index, append=BLANK)) + 1
-    return starts[class_index[starts] != BLANK], ends[class_index[ends - 1] != BLANK]
+    borders = np.ones(len(class_index) + 1, np.bool_)
+    np.not_equal(class_index[1:], class_index[:-1], out=borders[1:-1])
+    edges = np.flatnonzero(borders)
+    starts, ends = edges[:-1], edges[1:]
+    writes = class_index[starts] != BLANK
+    return starts[writes], ends[writes]
 
 
 def _characters(steps: LineSteps, charset: Sequence[str], starts: Positions, ends: Positions) -> list[Character]:
@@ -77,6 +80,8 @@ def _nearly_written_spaces(
 ) -> dict[int, Character]:
     """The likeliest space between a run and the next, by the number of the run before it."""
     likely = np.flatnonzero(probability >= threshold)
+    if not likely.size:
+        return {}
     before = np.searchsorted(starts, likely, side="right") - 1
     between = (before >= 0) & (before < len(starts) - 1)
     between[between] = likely[between] >= ends[before[between]]

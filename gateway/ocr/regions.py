@@ -69,7 +69,7 @@ def binarize(probability_map: ProbabilityMap, threshold: float) -> NDArray[np.ui
     That pixel joins strokes that the threshold has parted. It also makes the whole coordinates of a contour, which
     runs through the centres of the outermost pixels, the outer edges of the kernel (see `geometry`).
     """
-    mask = (probability_map >= math.ceil(255 * threshold)).astype(np.uint8)
+    _, mask = cv2.threshold(probability_map, math.ceil(255 * threshold) - 1, 1, cv2.THRESH_BINARY)
     return np.asarray(cv2.dilate(mask, np.ones((2, 2), np.uint8)), np.uint8)
 
 

@@ -121,6 +121,8 @@ def _ways_up(page: int) -> frozenset[int]:
 
 def _best(readings: Sequence[Reading], turns: Collection[int]) -> Reading:
     """The best reading in one of these turns, of equals the earliest; of all readings if there is none."""
+    if len(readings) == 1:
+        return readings[0]
     fitting = [reading for reading in readings if reading.turned in turns]
     return max(fitting or readings, key=_worth)
 

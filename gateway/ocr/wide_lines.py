@@ -62,6 +62,8 @@ def stitch(pieces: Sequence[Transcription], cuts: Sequence[Cut]) -> Transcriptio
     A cut between words hides their space from the model, so one is put back, except next to a space, and next to
     characters of the full width, whose scripts write none.
     """
+    if not cuts:
+        return pieces[0]
     characters = list(pieces[0].characters)
     apart = False
     for cut, piece in zip(cuts, pieces[1:], strict=True):

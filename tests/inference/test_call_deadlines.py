@@ -35,7 +35,7 @@ def uses_of_rpcs():
             if isinstance(node, ast.Call) and "timeout" in {keyword.arg for keyword in node.keywords}
         }
         for node in ast.walk(tree):
-            if isinstance(node, ast.Attribute) and node.attr in RPCS:
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and node.attr in RPCS:
                 yield f"{path.relative_to(GATEWAY)}:{node.lineno} {node.attr}", id(node) in timed
 
 

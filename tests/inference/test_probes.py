@@ -9,6 +9,7 @@ from made_configs import (
     row_config,
     served,
 )
+from tritonclient.grpc.service_pb2 import ModelInferRequest
 
 from gateway.errors import UnexpectedOutput
 from gateway.inference.configs import read_contract
@@ -60,7 +61,7 @@ def test_models_in_doubt_are_chosen_as_well():
     ids=["edited", "original"],
 )
 def test_a_probe_is_a_request_as_the_graph_takes_it(contract, inputs):
-    requests = [probe.request() for probe in choose_probes(contract, set())]
+    requests = [ModelInferRequest.FromString(probe.request().data) for probe in choose_probes(contract, set())]
     assert {one.name: one.datatype for request in requests for one in request.inputs} == inputs
     assert {request.id for request in requests} == {"probe"}
 
