@@ -1,0 +1,1 @@
+"""What the gateway itself costs for a page, everything outside Triton: `make bench-stages`."""
