@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help serve test check format e2e edge accuracy order boxes formats documents fuzz drills drills-short overload rollout clients ops-check observe sbom scaling lock clean
+.PHONY: help serve test check format e2e edge accuracy order boxes formats documents fuzz drills drills-short overload rollout clients ops-check observe sbom scaling bench-stages lock clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -79,6 +79,9 @@ sbom: $(STAMP) ## what the image of the gateway is made of (CycloneDX), in resul
 
 scaling: $(STAMP) ## how many GPUs and gateways for how many pages; writes into docs/scaling.md (from docs/gpu)
 	@$(BIN)/python -m loadtest.scaling
+
+bench-stages: $(STAMP) ## what a page costs the gateway itself, by stage; writes into docs/performance.md (five minutes)
+	@$(BIN)/python -m loadtest.stages $(ARGS)
 
 lock: ## write the lock files anew (needs uv)
 	@cd requirements && ./lock

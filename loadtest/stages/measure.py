@@ -26,6 +26,7 @@ from gateway.pipeline import OcrPipeline
 from loadtest.gpu.http_client import Connection
 from loadtest.gpu.pages import PageFile
 from loadtest.overload.stand import ready, running
+from loadtest.stages.flame import Sampler, draw
 from loadtest.stages.measured_pool import MeasuredPool
 from loadtest.stages.processor_time import of_process
 from tests.drills.processes import without_settings
@@ -33,6 +34,7 @@ from triton_models.server import LOOPBACK, Ports
 
 PAGE_TIMEOUT_S = 600.0
 OK = 200
+FLAME_REPEATS = 40
 STAGES: Mapping[str, str] = {
     "open_picture": "decode",
     "decode_picture": "decode",
@@ -154,7 +156,20 @@ def pipeline(backend: TritonBackend, batcher: Batcher, pool: CpuPool) -> OcrPipe
     return OcrPipeline(backend, Detector(backend, calls_in_flight=2), lines, pool, decoders)
 
 
-async def measure(triton: str, mixes: Mapping[str, Sequence[PageFile]], repeats: int, folder: Path) -> dict[str, Costs]:
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What was measured.
+
+    Attributes:
+        costs: by mix.
+        flame: of the first mix, without HTTP (SVG).
+    """
+
+    costs: Mapping[str, Costs]
+    flame: str
+
+
+async def measure(triton: str, mixes: Mapping[str, Sequence[PageFile]], repeats: int, folder: Path) -> Measured:
     """What the mixes cost: each page once unmeasured, then in turn so often through HTTP and without it."""
     with remembering(triton, folder) as address:
         async with gateway(address, folder) as (port, pid):
@@ -162,9 +177,19 @@ async def measure(triton: str, mixes: Mapping[str, Sequence[PageFile]], repeats:
             reader = Reader(backend)
             with Connection(LOOPBACK, port) as connection:
                 costs = await _measure(_Stand(connection, pid, reader), mixes, repeats)
+            flame = await flame_of(reader, next(iter(mixes.values())))
             await reader.close()
             await backend.close()
-    return costs
+    return Measured(costs, flame)
+
+
+async def flame_of(reader: Reader, pages: Sequence[PageFile]) -> str:
+    """A flame graph of reading these pages."""
+    with Sampler().running() as sampler:
+        for _ in range(FLAME_REPEATS):
+            for page in pages:
+                await reader.read(page.data)
+    return draw(sampler.stacks, FLAME_REPEATS * len(pages))
 
 
 @dataclass(frozen=True, slots=True)
