@@ -2,7 +2,9 @@
 
 * `ocr-gateway serve`: Triton and the gateway together, everything set up on the way;
 * `ocr-gateway run`: the gateway alone, from OCR_* settings: what a deployment starts;
-* `ocr-gateway read`: what files say, from a gateway that runs, or from one started for the purpose.
+* `ocr-gateway read`: what files say, from a gateway that runs, or from one started for the purpose;
+* `ocr-gateway models`: builds models, and replaces those of Tritons that serve;
+* `ocr-gateway doctor`: what is wrong with a running system, and what to do.
 """
 
 import argparse
@@ -49,6 +51,7 @@ def parser() -> argparse.ArgumentParser:
     run.set_defaults(command=run_gateway)
     add_read(commands)
     add_models(commands)
+    add_doctor(commands)
     return top
 
 
@@ -100,6 +103,49 @@ def add_models(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
             action.add_argument("--golden", type=Path, metavar="FOLDER", help="pictures, each with its text in a .txt")
         action.add_argument("--repository", type=Path, required=True, help="that the Tritons load from")
         action.add_argument("--triton", default="127.0.0.1:8001", help="host:port,... (default: %(default)s)")
+
+
+def add_doctor(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The command `doctor` and its options."""
+    doctor = commands.add_parser(
+        "doctor",
+        help="look at a running system, and say what is wrong and what to do (docs/doctor.md)",
+        epilog="If neither a gateway nor a Triton is named, the settings OCR_* say where they are; an API key is in "
+        "GATEWAY_API_KEY. Nothing is changed. "
+        "Exit code: 0 healthy, 1 warnings, 2 errors, 3 something could not be looked at.",
+    )
+    doctor.add_argument(
+        "--gateway", metavar="URL", help="of a gateway (more than once: several)", action="append", default=[]
+    )
+    doctor.add_argument(
+        "--gateway-metrics", metavar="URL", help="if not /metrics at the gateway", action="append", default=[]
+    )
+    doctor.add_argument(
+        "--triton", metavar="HOST:PORT", help="of its gRPC API (more than once: several)", action="append", default=[]
+    )
+    doctor.add_argument("--triton-http", metavar="URL", help="of its HTTP API", action="append", default=[])
+    doctor.add_argument("--triton-metrics", metavar="URL", help="of its page of metrics", action="append", default=[])
+    doctor.add_argument("--triton-log", metavar="FILE", type=Path, help="its log", action="append", default=[])
+    doctor.add_argument("--triton-ca", metavar="FILE", type=Path, help="as OCR_TRITON_CA")
+    doctor.add_argument("--triton-certificate", metavar="FILE", type=Path, help="as OCR_TRITON_CERTIFICATE")
+    doctor.add_argument("--triton-key", metavar="FILE", type=Path, help="as OCR_TRITON_KEY")
+    doctor.add_argument("--triton-server-name", metavar="NAME", default="", help="as OCR_TRITON_SERVER_NAME")
+    doctor.add_argument("--pid", type=int, help="of a process on this machine to look at", action="append", default=[])
+    doctor.add_argument(
+        "--only", metavar="CHECK", help="run this check (more than once: several)", action="append", default=[]
+    )
+    doctor.add_argument("--skip", metavar="CHECK", action="append", default=[], help="leave this check out")
+    doctor.add_argument("--list", action="store_true", help="list the checks")
+    doctor.add_argument("--json", action="store_true", help="print everything as JSON")
+    doctor.add_argument("--verbose", action="store_true", help="show what is well, too")
+    doctor.set_defaults(command=run_doctor)
+
+
+def run_doctor(options: argparse.Namespace) -> int:
+    """`doctor`."""
+    from gateway.doctor.command import run  # noqa: PLC0415 - as below
+
+    return run(options, say)
 
 
 def run_models(options: argparse.Namespace) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from gateway.concurrency import CpuPool
 from gateway.deadline import Deadline
 from gateway.decoders.decoders import Decoders
+from gateway.inference.backend import Backend
 from gateway.inference.batcher import Batcher, BatchLimits
 from gateway.inference.channels import TritonTls
 from gateway.inference.detector import Detector
@@ -31,6 +32,14 @@ async def read_golden(
     backend = await TritonBackend.connect(
         address, detection_model=f"{prefix}text_detection", recognition_model=f"{prefix}text_recognition", tls=tls
     )
+    try:
+        return await read_with(backend, golden)
+    finally:
+        await backend.close()
+
+
+async def read_with(backend: Backend, golden: Sequence[Golden]) -> list[Reading]:
+    """What a backend makes of each picture; errors as of `read_golden`."""
     batcher = Batcher(backend, BatchLimits())
     try:
         with CpuPool() as pool:
@@ -40,7 +49,6 @@ async def read_golden(
             return [reading(await _page(pipeline, one)) for one in golden]
     finally:
         await batcher.close()
-        await backend.close()
 
 
 def reading(page: Page) -> Reading:

@@ -1,12 +1,11 @@
 """Connections that are encrypted, to a real server that asks for the gateway's certificate as well."""
 
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from certificates import NAME, NEEDS_OPENSSL, make_authority
 from tiny_tritons import IMAGE, TinyTriton
 
 from gateway.app import make_backend
@@ -17,28 +16,7 @@ from gateway.settings import Settings
 from triton_models.runtime import TritonRuntime
 from triton_models.server import Ports, TritonProcess
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not on PATH (Debian: apt-get install openssl)"),
-]
-
-NAME = "triton.test"
-
-
-def openssl(folder: Path, *arguments: str) -> None:
-    subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
-
-
-def make_authority(folder: Path) -> None:
-    """`ca.pem`, and signed by it `server.pem` for NAME and `gateway.pem`, each with its key."""
-    folder.mkdir()
-    new = ("-newkey", "rsa:2048", "-nodes")
-    openssl(folder, "req", "-x509", *new, "-subj", "/CN=ca", "-days", "2", "-keyout", "ca.key", "-out", "ca.pem")
-    (folder / "name").write_text(f"subjectAltName=DNS:{NAME}")
-    for who in ("server", "gateway"):
-        openssl(folder, "req", *new, "-subj", f"/CN={who}", "-keyout", f"{who}.key", "-out", f"{who}.csr")
-        signing = ("-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "name")
-        openssl(folder, "x509", "-req", "-in", f"{who}.csr", *signing, "-out", f"{who}.pem")
+pytestmark = [pytest.mark.e2e, NEEDS_OPENSSL]
 
 
 @pytest.fixture(scope="module")

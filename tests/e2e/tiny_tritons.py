@@ -4,7 +4,7 @@ import asyncio
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +38,10 @@ class TritonPythonModel:
         time.sleep(0.005)
         if fault.get("exit") == self.name:
             os._exit(1)
+        if fault.get("hang") == self.name:
+            time.sleep(12)
+        if fault.get("dawdle") == self.name:
+            time.sleep(0.1)
         if fault.get("fail") == self.name:
             return [pb.InferenceResponse(error=pb.TritonError("it broke")) for _ in requests]
         return [pb.InferenceResponse(self.answer(request)) for request in requests]
@@ -56,10 +60,12 @@ class TritonPythonModel:
 class TinyTriton:
     """One server, its repository and its ports, which it keeps when it is started again."""
 
-    def __init__(self, runtime: TritonRuntime, folder: Path) -> None:
+    def __init__(self, runtime: TritonRuntime, folder: Path, extra_flags: Sequence[str] = ()) -> None:
         self._fault = folder / "models" / "fault.json"
         add_models(folder / "models")
-        self.process = TritonProcess(runtime, folder / "models", log_file=folder / "log", ports=Ports.free())
+        self.process = TritonProcess(
+            runtime, folder / "models", log_file=folder / "log", ports=Ports.free(), extra_flags=extra_flags
+        )
 
     @property
     def address(self) -> str:
@@ -70,7 +76,7 @@ class TinyTriton:
         return self.process.pid
 
     def break_model(self, name: str, how: str) -> None:
-        """From now on it is going to "fail" every call, or to "exit" with the next one."""
+        """From now on it is going to "fail" every call, to "hang" or "dawdle", or to "exit" with the next one."""
         self._fault.write_text(json.dumps({how: name}))
 
     async def start_again(self) -> None:

@@ -1,0 +1,61 @@
+"""What the last of Triton's log says."""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from gateway.doctor.findings import Verdict, error, fine, unknown, warning
+from gateway.inference.failures import BY_TEXT, NO_MEMORY
+
+LAST_BYTES = 2_000_000
+"""So much of the end of the log is looked at."""
+SHOWN = 200
+
+MEMORY_TEXTS = tuple(part for part, meaning in BY_TEXT if meaning is NO_MEMORY)
+DEAD_TEXTS = ("is not healthy", "stub process")
+UNLOADED = re.compile(r"failed to load '[^']*' version \d+|Poll failed|failed to load all models", re.IGNORECASE)
+"""What the server prints about a model that it could not load."""
+
+
+async def check_readable(log: Path) -> Sequence[Verdict]:
+    """Whether there is a log to look at."""
+    try:
+        return fine(f"its last {len(await last_lines(log))} lines")
+    except OSError as failure:
+        return unknown(
+            "the log can't be read", "correct --triton-log, or look into the journal", failure.strerror or ""
+        )
+
+
+async def check_memory(log: Path) -> Sequence[Verdict]:
+    """Whether anything ran out of memory."""
+    lines = [line for line in await last_lines(log) if any(part in line.lower() for part in MEMORY_TEXTS)]
+    if not lines:
+        return fine("nothing ran out of memory")
+    do = "see Out of memory (operations): fewer instances or models, smaller chunks, more memory"
+    return warning(f"{len(lines)} lines say that memory ran out", do, lines[-1][:SHOWN])
+
+
+async def check_models(log: Path) -> Sequence[Verdict]:
+    """Whether a model did not load, or its process died."""
+    lines = await last_lines(log)
+    verdicts: list[Verdict] = []
+    if dead := [line for line in lines if any(part in line.lower() for part in DEAD_TEXTS)]:
+        do = "restart Triton if triton-inference finds it, too: nothing in it starts the process of a model again"
+        verdicts += error("the process of a model has died", do, dead[-1][:SHOWN])
+    if unloaded := [line for line in lines if UNLOADED.search(line)]:
+        do = "mend the model's files or configuration; what was loaded before goes on serving"
+        verdicts += warning("a model did not load", do, unloaded[-1][:SHOWN])
+    return verdicts or fine("every model was loaded, and lives")
+
+
+async def last_lines(log: Path) -> list[str]:
+    """The last lines; reading them takes a thread."""
+    return await asyncio.to_thread(_last_lines, log)
+
+
+def _last_lines(log: Path) -> list[str]:
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - LAST_BYTES))
+        return file.read().decode(errors="replace").splitlines()
