@@ -171,10 +171,11 @@ async def _certificate(target: TritonTarget, context: ssl.SSLContext, name: str)
                 raise ConnectionResetError("closed after the handshake")
         finally:
             writer.transport.abort()
-    return _days_left(ssl.cert_time_to_seconds(ends), datetime.now(UTC).timestamp())
+    return days_left(ssl.cert_time_to_seconds(ends), datetime.now(UTC).timestamp())
 
 
-def _days_left(ends: float, now: float) -> Sequence[Verdict]:
+def days_left(ends: float, now: float) -> Sequence[Verdict]:
+    """Whether a certificate is renewed in time; both are seconds since 1970."""
     days = (ends - now) / 86400
     if days < SOON_DAYS:
         return warning(f"Triton's certificate ends in {days:.0f} days", "renew it, and restart Triton")
