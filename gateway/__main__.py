@@ -143,6 +143,7 @@ def add_doctor(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def run_doctor(options: argparse.Namespace) -> int:
     """`doctor`."""
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # read when gRPC is imported: what it logs are findings here
     from gateway.doctor.command import run  # noqa: PLC0415 - as below
 
     return run(options, say)

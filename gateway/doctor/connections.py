@@ -138,14 +138,13 @@ async def check_tls(target: TritonTarget) -> Sequence[Verdict]:
     if target.tls is None:
         return fine("not encrypted")
     try:
-        context = _context(target.tls)
+        _context(target.tls)
     except (OSError, ssl.SSLError) as failure:
         return error("a file for TLS can't be used", "correct OCR_TRITON_CA, _CERTIFICATE and _KEY", str(failure))
-    name = target.tls.server_name or target.host.strip("[]")
     try:
-        return await _certificate(target, context, name)
+        return await _certificate(target)
     except ssl.SSLCertVerificationError as failure:
-        return _refused(failure, name)
+        return _refused(failure, target.tls.server_name or target.host)
     except (ssl.SSLError, ConnectionError) as failure:
         do = "it wants a certificate of the gateway that it trusts: OCR_TRITON_CERTIFICATE and OCR_TRITON_KEY"
         return error("Triton breaks off the encrypted connection", do, str(failure))
@@ -160,10 +159,18 @@ def _context(files: TlsFiles) -> ssl.SSLContext:
     return context
 
 
-async def _certificate(target: TritonTarget, context: ssl.SSLContext, name: str) -> Sequence[Verdict]:
+async def connect(target: TritonTarget) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection as the gateway's, below gRPC: encrypted if it is to be; errors as of the socket and of TLS."""
     host = target.host.strip("[]")
+    if target.tls is None:
+        return await asyncio.open_connection(host, target.port)
+    name = target.tls.server_name or host
+    return await asyncio.open_connection(host, target.port, ssl=_context(target.tls), server_hostname=name)
+
+
+async def _certificate(target: TritonTarget) -> Sequence[Verdict]:
     async with asyncio.timeout(CONNECT_S):
-        reader, writer = await asyncio.open_connection(host, target.port, ssl=context, server_hostname=name)
+        reader, writer = await connect(target)
         try:
             ends = writer.get_extra_info("peercert").get("notAfter", "")
             writer.write(PREFACE)

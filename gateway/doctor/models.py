@@ -29,7 +29,7 @@ from gateway.rollout.golden import Golden
 from gateway.rollout.reading import read_with
 from triton_models.catalog import MODEL_SETS
 
-MODEL_S = 8.0
+MODEL_S = 5.0
 """How long a model may take over a tiny input, with the wait for its turn."""
 
 REBUILD = "build the repository again (ocr-gateway models build), and have Triton load it"

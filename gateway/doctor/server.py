@@ -8,6 +8,7 @@ import grpc
 from tritonclient.grpc.service_pb2 import ServerMetadataRequest
 from tritonclient.grpc.service_pb2_grpc import GRPCInferenceServiceStub
 
+from gateway.doctor.connections import PREFACE, connect
 from gateway.doctor.exposure import is_exposed
 from gateway.doctor.findings import Verdict, error, fine, unknown, warning
 from gateway.doctor.targets import CALL_S, TritonTarget
@@ -20,10 +21,13 @@ FIXED_FROM = (2, 68)
 """The oldest version without a known hole that matters here: 26.04, as `tests/ops/test_deployed_versions.py` has it."""
 
 QUICK_S = 0.3
-"""Pings are tried at this pace first, which the servers of deploy/ allow; it takes a second."""
-TRIED_PINGS = 5
-"""A server's default is to break off at the third that comes too early."""
+"""Pings are tried at this pace first, which the servers of deploy/ allow; it takes two seconds."""
+TRIED_PINGS = 6
+"""A server's default is to break off at the third that comes too early; the first never does."""
+PING = bytes((0, 0, 8, 6, 0, 0, 0, 0, 0)) + bytes(8)
+"""A frame of HTTP/2 (RFC 9113, 6.7)."""
 TOO_MANY = "too many pings"
+"""gRPC's words; those that it sends have underscores."""
 PING_FLAGS = (
     "start Triton with --grpc-http2-min-recv-ping-interval-without-data=250 --grpc-http2-max-ping-strikes=0 "
     "--grpc-keepalive-permit-without-calls=1"
@@ -53,14 +57,31 @@ def _unfixed(version: str, *, exposed: bool) -> Sequence[Verdict]:
 
 async def check_keepalive(target: TritonTarget) -> Sequence[Verdict]:
     """Whether it keeps connections that are pinged as often as the gateway does while a call is under way."""
-    pace_s, words = ChannelOptions().keepalive_s, ""
-    for interval_s in (QUICK_S, pace_s):
-        words = await ping(target, interval_s)
-        if not words:
-            return fine(f"it allows a ping every {interval_s:g} s")
+    if await allows_pings(target, QUICK_S):
+        return fine(f"it allows a ping every {QUICK_S:g} s, without calls, too")
+    pace_s = ChannelOptions().keepalive_s
+    words = await ping(target, pace_s)
+    if not words:
+        return fine(f"it allows a ping every {pace_s:g} s during calls")
     if TOO_MANY in words.lower():
         return warning(f"it breaks off connections that are pinged every {pace_s:g} s", PING_FLAGS, words)
     return unknown("a call without data was broken off", "look into Triton's log", words)
+
+
+async def allows_pings(target: TritonTarget, interval_s: float) -> bool:
+    """Whether a connection without calls may be pinged at this pace. gRPC itself never pings so often."""
+    reader, writer = await connect(target)
+    try:
+        writer.write(PREFACE)
+        for _ in range(TRIED_PINGS):
+            writer.write(PING)
+            await asyncio.sleep(interval_s)
+        async with asyncio.timeout(QUICK_S):
+            return TOO_MANY.replace(" ", "_").encode() not in await reader.read(4096)
+    except (ConnectionError, TimeoutError):
+        return False
+    finally:
+        writer.transport.abort()
 
 
 async def ping(target: TritonTarget, interval_s: float) -> str:

@@ -46,7 +46,7 @@ async def check_models(log: Path) -> Sequence[Verdict]:
         verdicts += error("the process of a model has died", do, dead[-1][:SHOWN])
     if unloaded := [line for line in lines if UNLOADED.search(line)]:
         do = "mend the model's files or configuration; what was loaded before goes on serving"
-        verdicts += warning("a model did not load", do, unloaded[-1][:SHOWN])
+        verdicts += warning("a model did not load", do, unloaded[0][:SHOWN])
     return verdicts or fine("every model was loaded, and lives")
 
 
