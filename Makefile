@@ -8,13 +8,14 @@ STAMP := $(VENV)/.installed
 .PHONY: help serve test check format e2e edge accuracy order boxes formats documents fuzz drills drills-short overload rollout clients ops-check observe sbom scaling bench-stages lock clean
 
 help: ## show this list
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
+	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
 
 serve: $(STAMP) ## set everything up, then serve on http://127.0.0.1:$(PORT) (ARGS="--backend embedded" for no Triton)
 	@$(BIN)/ocr-gateway serve --port $(PORT) $(ARGS)
 
 test: $(STAMP) check ## everything CI runs: style, types, layers, unit and end-to-end tests on a real Triton
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -m "not e2e" --numprocesses 2 --dist loadfile
+	@$(BIN)/python -m pytest -m e2e
 
 check: $(STAMP) ## style, types and layers
 	@$(BIN)/ruff format --check .

@@ -89,7 +89,7 @@ async def ping(target: TritonTarget, interval_s: float) -> str:
     # By default gRPC itself leaves out pings when nothing is sent; the server shall see them all.
     arguments = (*ChannelOptions(keepalive_s=interval_s).arguments(), ("grpc.http2.max_pings_without_data", 0))
     async with _channel(target, arguments) as channel:
-        call = GRPCInferenceServiceStub(channel).ModelStreamInfer()
+        call = GRPCInferenceServiceStub(channel).ModelStreamInfer(timeout=TRIED_PINGS * interval_s + QUICK_S)
         try:
             async with asyncio.timeout(TRIED_PINGS * interval_s):
                 await call.read()

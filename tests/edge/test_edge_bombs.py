@@ -21,6 +21,8 @@ CPU_MS = 20
 GROWTH_BYTES = 2_000_000
 TIMES = 10
 """How often each is sent, because the clock of a process has steps of 10 ms."""
+ROUNDS = 3
+"""The cheapest counts: a bomb costs what it costs each time, while a thread's first work costs its arena once."""
 
 
 class Watched:
@@ -79,15 +81,20 @@ def watched(tmp_path_factory):
 def test_a_bomb_costs_next_to_nothing(watched, bomb):
     codes = {watched.send(bomb)[1] for _ in range(2)}
     assert codes <= set(bomb.codes)
+    rounds = [costs(watched, bomb) for _ in range(ROUNDS)]
+    cpu_ms, growth = (min(costs) for costs in zip(*rounds, strict=True))
+    print(f"{bomb.name}: {len(bomb.body):,} bytes, {cpu_ms:.1f} ms, {growth / 1e6:.2f} MB")
+    assert cpu_ms <= CPU_MS
+    assert growth <= GROWTH_BYTES + len(bomb.body)
+
+
+def costs(watched, bomb):
+    """What one costs: milliseconds of the processor, and bytes of all together at their peak or for good."""
     rss, cpu_s = watched.rss(), watched.cpu_s()
     watched.forget_peaks()
     for _ in range(TIMES):
         watched.send(bomb)
-    cpu_ms = 1000 * (watched.cpu_s() - cpu_s) / TIMES
-    growth = max(watched.growth_bytes(), watched.rss() - rss)
-    print(f"{bomb.name}: {len(bomb.body):,} bytes, {cpu_ms:.1f} ms, {growth / 1e6:.2f} MB")
-    assert cpu_ms <= CPU_MS
-    assert growth <= GROWTH_BYTES + len(bomb.body)
+    return 1000 * (watched.cpu_s() - cpu_s) / TIMES, max(watched.growth_bytes(), watched.rss() - rss)
 
 
 def test_healthy_traffic_beside_them_is_served(watched):

@@ -75,10 +75,11 @@ async def test_a_body_that_comes_fast_may_take_longer():
     waiting = [chunk(half), chunk(b"", more=False)]
 
     async def receive():
-        await asyncio.sleep(0.02)
+        if len(waiting) == 1:
+            await asyncio.sleep(0.2)
         return waiting.pop(0)
 
-    body = await read_all(read_chunks(receive, max_bytes=10**6, deadline=Deadline.after(60), slow_s=0.03))
+    body = await read_all(read_chunks(receive, max_bytes=10**6, deadline=Deadline.after(60), slow_s=0.1))
     assert body == half
 
 
