@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help serve test check format e2e edge accuracy order boxes formats documents fuzz drills drills-short overload rollout clients ops-check observe sbom scaling bench-stages lock clean
+.PHONY: help serve test check format e2e edge accuracy order boxes formats documents fuzz drills drills-short overload rollout clients ops-check observe sbom scaling bench-stages bench-efficiency bench-padding lock clean
 
 help: ## show this list
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -83,6 +83,12 @@ scaling: $(STAMP) ## how many GPUs and gateways for how many pages; writes into 
 
 bench-stages: $(STAMP) ## what a page costs the gateway itself, by stage; writes into docs/performance.md (five minutes)
 	@$(BIN)/python -m loadtest.stages $(ARGS)
+
+bench-efficiency: $(STAMP) ## pages/s through HTTP over those of a bare gRPC client; writes into docs/performance.md (ten minutes)
+	@$(BIN)/python -m loadtest.efficiency $(ARGS)
+
+bench-padding: $(STAMP) ## padding over the corpus, and the best buckets (ARGS=--measure); writes into docs/performance.md
+	@$(BIN)/python -m loadtest.padding $(ARGS)
 
 lock: ## write the lock files anew (needs uv)
 	@cd requirements && ./lock

@@ -2,8 +2,8 @@
 
 Both are the same on every machine: a call is counted where code of the gateway makes it, whatever it does within, so
 that other versions of libraries change next to nothing. A stage that begins to work line by line where it worked on
-all lines at once, or that makes one more copy of a page, shows here; `tests/loadtest/test_hot_stages.py` compares with what
-is recorded in hot_stages.json beside this file.
+all lines at once, or that makes one more copy of a page, shows here; `tests/loadtest/test_hot_stages.py` compares with
+what is recorded in hot_stages.json beside this file.
 
     python -m loadtest.stages.counts            (writes it anew, when a change is meant)
 """

@@ -1,0 +1,93 @@
+"""Pages a second through HTTP, over those of the same Triton fed the same tensors by a bare gRPC client.
+
+make bench-efficiency
+python -m loadtest.efficiency --model-sets ppocrv6-tiny --rounds 2 --pages 12
+"""
+
+import argparse
+import asyncio
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+from statistics import median
+
+from gateway.app import event_loop_factory
+from loadtest.accuracy.circumstances import ROOT, observe
+from loadtest.accuracy.report import table
+from loadtest.document import Markers, update_document
+from loadtest.efficiency.measure import Rates, measure
+from loadtest.stages.pages import corpus_mixes, reference_page
+from loadtest.stages.stand import triton
+
+DOCUMENT = ROOT / "docs" / "performance.md"
+RESULTS = ROOT / "results" / "efficiency"
+CORPUS = ROOT.parent / "shared" / "corpus"
+OF_EACH_MIX = 2
+MODEL_SETS = ("ppocrv6-small", "ppocrv6-tiny")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure and write."""
+    parser = argparse.ArgumentParser(prog="python -m loadtest.efficiency", description=__doc__)
+    parser.add_argument("--model-sets", nargs="+", default=MODEL_SETS, help="(default: both small and tiny)")
+    parser.add_argument("--rounds", type=int, default=2, help="of each kind of client (default: %(default)s)")
+    parser.add_argument("--pages", type=int, default=16, help="in each round, at the least (default: %(default)s)")
+    parser.add_argument("--corpus", type=Path, default=CORPUS, help="(default: %(default)s)")
+    options = parser.parse_args(arguments)
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    rates = {model_set: run(model_set, options) for model_set in options.model_sets}
+    circumstances = observe("make bench-efficiency", ", ".join(options.model_sets), {})
+    figures = {
+        "circumstances": asdict(circumstances),
+        "rates": {name: {number: asdict(one) for number, one in found.items()} for name, found in rates.items()},
+    }
+    (RESULTS / "efficiency.json").write_text(json.dumps(figures, indent=1), encoding="utf-8")
+    versions = ", ".join(f"{name} {version}" for name, version in circumstances.versions.items())
+    told = f"`{circumstances.command}`, {circumstances.date}, {versions}; {circumstances.machine}"
+    text = f"{told}, {options.rounds} rounds of {options.pages} pages.\n\n{describe(rates)}"
+    (RESULTS / "efficiency.md").write_text(text, encoding="utf-8")
+    update_document(DOCUMENT, text, Markers.of("bench-efficiency"))
+    print(text)
+
+
+def run(model_set: str, options: argparse.Namespace) -> Mapping[int, Rates]:
+    """With a Triton of its own."""
+    with (
+        tempfile.TemporaryDirectory(prefix="efficiency-") as name,
+        triton(model_set, Path(name)) as address,
+        asyncio.Runner(loop_factory=event_loop_factory()) as runner,
+    ):
+        folder = Path(name)
+        return runner.run(measure(address, pages_in(folder, options.corpus), options.rounds, options.pages, folder))
+
+
+def pages_in(folder: Path, corpus: Path) -> list[Path]:
+    """Files to read: two of each mix, in turn; without a corpus the drawn page."""
+    mixes = corpus_mixes(corpus).values() if corpus.is_dir() else [[reference_page()]]
+    pages = [page for group in islice(zip(*mixes, strict=False), OF_EACH_MIX) for page in group]
+    for page in pages:
+        (folder / page.name).write_bytes(page.data)
+    return [folder / page.name for page in pages]
+
+
+def describe(rates: Mapping[str, Mapping[int, Rates]]) -> str:
+    """The table."""
+    header = ["model set", "concurrency", "pages/s, HTTP", "pages/s, bare gRPC", "efficiency"]
+    rows = [
+        [model_set, f"{concurrency}", spread(one.http), spread(one.bare), f"**{one.efficiency:.3f}**"]
+        for model_set, found in rates.items()
+        for concurrency, one in found.items()
+    ]
+    return table(header, rows)
+
+
+def spread(values: Sequence[float]) -> str:
+    """The median, and the extremes."""
+    return f"{median(values):.2f} ({min(values):.2f}-{max(values):.2f})"
+
+
+if __name__ == "__main__":
+    main()
