@@ -130,7 +130,11 @@ async def find(options: argparse.Namespace, settings: Settings) -> System:
         SettingsError: an address is none.
     """
     alone = not (options.gateway or options.triton)
-    gateways = _web(options.gateway or [f"http://{settings.host}:{settings.port}"] * alone, ())
+    gateways = _web(
+        options.gateway or [f"http://{settings.host}:{settings.port}"] * alone,
+        guesses=(),
+        key=os.environ.get("GATEWAY_API_KEY", ""),  # for nobody else
+    )
     addresses = ",".join(options.triton) or settings.triton_addresses * (alone and settings.backend == "triton")
     tritons = await find_tritons(addresses, tls_files(options, settings), settings) if addresses else ()
     return System(
@@ -183,9 +187,8 @@ def _triton(address: str, tls: TlsFiles | None, names: ModelNames) -> TritonTarg
     return TritonTarget(host, int(port), tls, names)
 
 
-def _web(given: Sequence[str], guesses: Sequence[str]) -> tuple[WebTarget, ...]:
+def _web(given: Sequence[str], guesses: Sequence[str], key: str = "") -> tuple[WebTarget, ...]:
     """What was given, or else what can be guessed."""
-    key = os.environ.get("GATEWAY_API_KEY", "")
     for url in given:
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:

@@ -12,7 +12,7 @@ from gateway.doctor.findings import Verdict, error, fine, warning
 from gateway.doctor.targets import TlsFiles, TritonTarget
 
 CONNECT_S = 2.0
-ANSWER_S = 1.5
+ANSWER_S = 3.0
 SOON_DAYS = 14
 """A certificate that ends within so many days is a warning."""
 

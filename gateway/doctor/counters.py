@@ -15,6 +15,9 @@ NEARLY_FULL = 0.95
 BUSY = 0.97
 MEMORY_GROWS = 0.02
 """Of all GPU memory, between two looks; models that have warmed up take no more."""
+LEAK_BYTES = 1e6
+"""Growth over 1,000 requests from which the alert OcrPythonBackendLeaks counts."""
+LEAKING = ("private", "torch_allocated")
 POOR_BATCH_ROWS = 1.5
 PADDING_WASTE = 0.6
 SOME_CHUNKS = 20
@@ -95,6 +98,21 @@ def judge_memory(looks: Looks) -> Sequence[Verdict]:
             do = "give it more (--pinned-memory-pool-byte-size for the pool), or fewer instances of models"
             verdicts += warning(f"{used / total:.0%} of {what} is used", do)
     return verdicts or fine("there is memory left")
+
+
+def judge_leaks(looks: Looks) -> Sequence[Verdict]:
+    """Whether a Python backend whose memory is watched keeps some of every request."""
+    name = "python_backend_memory_growth_bytes_per_1000_requests"
+    if not looks.has(name):
+        return fine("no model's memory is watched")
+    verdicts: list[Verdict] = []
+    for instance in looks.values(name, "model_instance"):
+        for memory in LEAKING:
+            growth = looks.now(name, model_instance=instance, memory=memory)
+            if growth > LEAK_BYTES:
+                what = f"{instance} keeps {growth / 1e6:.1f} MB of 1,000 requests ({memory})"
+                verdicts += warning(what, "see OcrPythonBackendLeaks in the runbook")
+    return verdicts or fine("no model keeps memory of requests")
 
 
 def judge_load(looks: Looks) -> Sequence[Verdict]:

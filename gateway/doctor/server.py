@@ -21,8 +21,8 @@ FIXED_FROM = (2, 68)
 """The oldest version without a known hole that matters here: 26.04, as `tests/ops/test_deployed_versions.py` has it."""
 
 QUICK_S = 0.3
-"""Pings are tried at this pace first, which the servers of deploy/ allow; it takes two seconds."""
-TRIED_PINGS = 6
+"""Pings are tried at this pace first, which the servers of deploy/ allow; it takes a second and a half."""
+TRIED_PINGS = 5
 """A server's default is to break off at the third that comes too early; the first never does."""
 PING = bytes((0, 0, 8, 6, 0, 0, 0, 0, 0)) + bytes(8)
 """A frame of HTTP/2 (RFC 9113, 6.7)."""

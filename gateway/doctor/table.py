@@ -55,6 +55,7 @@ TRITON_METRICS: tuple[Check[MetricsPage], ...] = (
     Check("triton-queue", "Does work pile up in Triton?", _judging(counters.judge_queue), RESTART),
     Check("triton-failures", "Do calls fail now?", _judging(counters.judge_failures), RESTART),
     Check("triton-gpu", "Have GPUs memory and time left?", _judging(counters.judge_gpu), RESTART),
+    Check("triton-leaks", "Do models in Python keep memory?", _judging(counters.judge_leaks), RESTART),
     Check("triton-memory", "Is there memory left?", _judging(counters.judge_memory), RESTART),
 )
 

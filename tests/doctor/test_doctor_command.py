@@ -40,6 +40,14 @@ async def test_with_one_nothing_else_is_looked_at():
     assert (await found("--gateway", "http://g:1")).tritons == ()
 
 
+async def test_the_key_is_for_the_gateway_alone(monkeypatch):
+    monkeypatch.setenv("GATEWAY_API_KEY", "secret")
+    system = await found()
+    assert system.gateways[0].api_key == "secret"
+    others = (*system.gateway_metrics, *system.triton_http, *system.triton_metrics)
+    assert {one.api_key for one in others} == {""}
+
+
 async def test_an_embedded_backend_has_no_triton():
     assert (await found(backend="embedded")).tritons == ()
 

@@ -1,10 +1,13 @@
 """What two looks at metrics are taken for, on pages as Triton and the gateway write them."""
 
+import re
+
 import pytest
 
 from gateway.doctor import counters
 from gateway.doctor.findings import Severity
 from gateway.doctor.pages import Looks, parse
+from tests.ops.alerts import FOLDER
 
 
 def looks(before, after=None):
@@ -80,6 +83,19 @@ def test_a_gpu(before, after, expected):
 def test_without_a_gpu_that_is_said_and_no_finding():
     (verdict,) = counters.judge_gpu(looks({}))
     assert (verdict.severity, verdict.what[:14]) == (Severity.OK, "no GPU metrics")
+
+
+def growth(instance, memory, size):
+    labels = f'model="m",model_instance="{instance}",memory="{memory}",version="1"'
+    return {f"python_backend_memory_growth_bytes_per_1000_requests{{{labels}}}": size}
+
+
+def test_a_model_that_keeps_memory_as_the_alert_counts_it():
+    samples = {**growth("m_0", "private", 2e6), **growth("m_1", "private", 9e5), **growth("m_1", "shared", 5e6)}
+    assert told(counters.judge_leaks(looks(samples))) == ["m_0 keeps 2.0 MB of 1,000 requests (private)"]
+    rules = (FOLDER / "rules" / "faults.yml").read_text()
+    threshold = re.search(r"python_backend_memory_growth_bytes_per_1000_requests{.*}\[1h\]\) > (\S+)", rules)
+    assert float(threshold[1]) == counters.LEAK_BYTES
 
 
 def test_memory_that_is_nearly_full():
