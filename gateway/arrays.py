@@ -27,6 +27,23 @@ Rows: TypeAlias = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)
+class StepAlternatives:
+    """The best classes of steps, the top one first; of a line (steps, alternatives), of a chunk with its rows before.
+
+    Attributes:
+        class_index: int32; 0 is the blank.
+        probability: float32, theirs.
+    """
+
+    class_index: NDArray[np.int32]
+    probability: NDArray[np.float32]
+
+    def line(self, row: int) -> "StepAlternatives":
+        """Those of one row of a chunk."""
+        return StepAlternatives(self.class_index[row], self.probability[row])
+
+
+@dataclass(frozen=True, slots=True)
 class LineSteps:
     """What the recogniser says of one line, step by step from left to right.
 
@@ -34,11 +51,13 @@ class LineSteps:
         class_index: int32 (steps,), the most probable class of each step; 0 is the blank.
         probability: float32 (steps,), its probability.
         space_probability: float32 (steps,), the probability of the space.
+        alternatives: (steps, alternatives), if they were asked for.
     """
 
     class_index: NDArray[np.int32]
     probability: NDArray[np.float32]
     space_probability: NDArray[np.float32]
+    alternatives: StepAlternatives | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +67,9 @@ class RowSteps:
     class_index: NDArray[np.int32]
     probability: NDArray[np.float32]
     space_probability: NDArray[np.float32]
+    alternatives: StepAlternatives | None = None
 
     def line(self, row: int) -> LineSteps:
         """The steps of one row."""
-        return LineSteps(self.class_index[row], self.probability[row], self.space_probability[row])
+        alternatives = self.alternatives.line(row) if self.alternatives else None
+        return LineSteps(self.class_index[row], self.probability[row], self.space_probability[row], alternatives)

@@ -118,11 +118,15 @@ class LineReader:
             crops = await self._pool.run(cut_crops, image, quads, contract, deadline=deadline)
         with times.stage("recognize"):
             pieces = [piece for crop in crops for piece in crop.pieces]
-            answers = await self._batcher.read(pieces, deadline=deadline, partial=options.partial, sent=times.sent)
-        with times.stage("ctc"):
-            outcomes = await self._pool.run(
-                decode_crops, crops, answers, contract, options.space_probability, deadline=deadline
+            answers = await self._batcher.read(
+                pieces,
+                deadline=deadline,
+                partial=options.partial,
+                alternatives=options.alternatives > 0,
+                sent=times.sent,
             )
+        with times.stage("ctc"):
+            outcomes = await self._pool.run(decode_crops, crops, answers, contract.charset, options, deadline=deadline)
         return [Transcribed(outcome, bool(crop.cuts)) for outcome, crop in zip(outcomes, crops, strict=True)]
 
 
@@ -216,21 +220,27 @@ def _cut_crop(crop: Crop, max_width: int) -> CutCrop:
 
 
 def decode_crops(
-    crops: Sequence[CutCrop], answers: Sequence[Answer], contract: RecognitionContract, space_probability: float
+    crops: Sequence[CutCrop], answers: Sequence[Answer], charset: Sequence[str], options: RecognitionOptions
 ) -> list[Transcription | OcrError]:
     """The transcription of each crop, or why one of its pieces has none; `answers` are those of all pieces in order."""
     waiting = iter(answers)
-    return [_decode_crop(crop, list(islice(waiting, len(crop.pieces))), contract, space_probability) for crop in crops]
+    return [_decode_crop(crop, list(islice(waiting, len(crop.pieces))), charset, options) for crop in crops]
 
 
 def _decode_crop(
-    crop: CutCrop, answers: Sequence[Answer], contract: RecognitionContract, space_probability: float
+    crop: CutCrop, answers: Sequence[Answer], charset: Sequence[str], options: RecognitionOptions
 ) -> Transcription | OcrError:
     pieces = []
     for piece, answer in zip(crop.pieces, answers, strict=True):
         if isinstance(answer, OcrError):
             return answer
         pieces.append(
-            ctc.decode(answer, contract.charset, crop_width=piece.shape[1], space_probability=space_probability)
+            ctc.decode(
+                answer,
+                charset,
+                crop_width=piece.shape[1],
+                space_probability=options.space_probability,
+                alternatives=options.alternatives,
+            )
         )
     return stitch(pieces, crop.cuts)

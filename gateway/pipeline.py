@@ -11,6 +11,7 @@ from gateway.deadline import Deadline
 from gateway.decoders.decoders import Decoders, OpenFile
 from gateway.errors import BackendUnavailable, DeadlineExceeded, InferenceTimeout
 from gateway.inference.backend import Backend
+from gateway.inference.contract import require_alternatives
 from gateway.inference.detector import Detector
 from gateway.line_reader import LineReader, ReadLines
 from gateway.metrics import StageTimes, count_unread
@@ -74,6 +75,7 @@ class OcrPipeline:
         Raises:
             ImageError: the page can't be decoded.
             BackendError: the models failed; chained to what they said.
+            InvalidRequest: alternatives are wanted that the models don't give.
             DeadlineExceeded: the client's own deadline passed while the models were answering.
             Overloaded: the server's deadline passed before the models' turn.
         """
@@ -90,6 +92,7 @@ class OcrPipeline:
         if options.document.text_layer == "only":
             return await self._pool.run(layer_page, decoded, layer, deadline=deadline)
         contract = self._backend.contract
+        require_alternatives(options.recognition.alternatives, contract.recognition.alternatives)
         with self._judging_timeouts(deadline):
             found = await self._find(decoded.image, options, deadline, times)
             found = replace(found, regions=uncovered(found.regions, decoded.text_layer))

@@ -6,12 +6,12 @@ that it stands upright: upside down it reads the same letter with a low score.
 
 import asyncio
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
 
-from gateway.arrays import RowSteps
+from gateway.arrays import RowSteps, StepAlternatives
 from gateway.concurrency import CpuPool
 from gateway.deadline import Deadline
 from gateway.decoders.decoders import Decoders
@@ -69,7 +69,7 @@ class FakeModels:
         self._fail("detect")
         return np.where(image[..., 0] < 128, np.uint8(255), np.uint8(0))
 
-    async def recognize(self, rows, *, timeout_s):
+    async def recognize(self, rows, *, timeout_s, alternatives=False):
         self.timeouts.append(timeout_s)
         self.chunks.append(rows.shape)
         self._fail("recognize")
@@ -77,7 +77,12 @@ class FakeModels:
         class_index, probability = np.zeros(steps, np.int32), np.ones(steps, np.float32)
         for row, crop in enumerate(rows):
             class_index[row, 1], probability[row, 1] = read_bar(crop)
-        return RowSteps(class_index, probability, np.zeros(steps, np.float32))
+        given = second_letters(class_index, probability) if alternatives else None
+        return RowSteps(class_index, probability, np.zeros(steps, np.float32), given)
+
+    def give_alternatives(self):
+        """From now on two classes of each step can be had."""
+        self.contract = replace(self.contract, recognition=replace(self.contract.recognition, alternatives=2))
 
     async def wait_for_return(self):
         pass
@@ -92,6 +97,13 @@ class FakeModels:
         error = self.errors[method].pop(0) if self.errors[method] else None
         if error:
             raise error
+
+
+def second_letters(class_index, probability):
+    """Each step's class, and the next one of the charset with what is left."""
+    return StepAlternatives(
+        np.stack([class_index, class_index + 1], axis=-1), np.stack([probability, 1 - probability], axis=-1)
+    )
 
 
 def read_bar(crop):

@@ -24,10 +24,10 @@ class Failing(FakeModels):
         super().__init__()
         self.failures = [error] * times
 
-    async def recognize(self, rows, *, timeout_s):
+    async def recognize(self, rows, *, timeout_s, alternatives=False):
         if rows.shape[2] == WIDE and self.failures:
             raise self.failures.pop()
-        return await super().recognize(rows, timeout_s=timeout_s)
+        return await super().recognize(rows, timeout_s=timeout_s, alternatives=alternatives)
 
 
 def summary(page):

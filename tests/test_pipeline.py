@@ -15,6 +15,7 @@ from gateway.errors import (
     DeadlineExceeded,
     InferenceFailed,
     InferenceTimeout,
+    InvalidRequest,
     OutOfMemory,
     Overloaded,
     UnreadableImage,
@@ -169,6 +170,21 @@ async def test_words_are_placed_if_asked_for_and_characters_too(models):
     np.testing.assert_array_equal(word.quad, other.quad)
 
 
+async def test_alternatives_come_with_the_characters_if_the_models_give_them(models):
+    models.give_alternatives()
+    ask = RecognitionOptions(alternatives=2)
+    (word,) = (await read(models, picture(FIRST), level="char", recognition=ask)).lines[0].words
+    (plain,) = (await read(models, picture(FIRST), level="char")).lines[0].words
+    assert [one.text for one in word.characters[0].alternatives] == ["a", "b"]
+    assert plain.characters[0].alternatives == ()
+
+
+async def test_alternatives_that_the_models_do_not_give_are_refused_before_anything_is_read(models):
+    with pytest.raises(InvalidRequest, match="the models that are served give none"):
+        await read(models, picture(FIRST), level="char", recognition=RecognitionOptions(alternatives=2))
+    assert models.chunks == []
+
+
 async def test_placing_words_is_a_stage(models):
     times = StageTimes()
     await read(models, picture(FIRST), times=times, level="word")
@@ -285,9 +301,9 @@ async def test_a_deadline_that_passes_outside_of_the_models_is_no_fault_of_their
 
 async def test_a_page_read_partly_by_other_models_is_refused():
     class Exchanged(FakeModels):
-        async def recognize(self, rows, *, timeout_s):
+        async def recognize(self, rows, *, timeout_s, alternatives=False):
             self.contract = dataclasses.replace(self.contract, model_set="other")
-            return await super().recognize(rows, timeout_s=timeout_s)
+            return await super().recognize(rows, timeout_s=timeout_s, alternatives=alternatives)
 
     with pytest.raises(BackendUnavailable, match="exchanged"):
         await read(Exchanged(), picture(FIRST))

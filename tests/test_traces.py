@@ -41,9 +41,9 @@ class Recorder(FakeModels):
         self.carried["detect"].append(outgoing.get())
         return await super().detect(image, timeout_s=timeout_s)
 
-    async def recognize(self, rows, *, timeout_s):
+    async def recognize(self, rows, *, timeout_s, alternatives=False):
         self.carried["recognize"].append(outgoing.get())
-        return await super().recognize(rows, timeout_s=timeout_s)
+        return await super().recognize(rows, timeout_s=timeout_s, alternatives=alternatives)
 
 
 @pytest.fixture

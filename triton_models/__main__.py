@@ -11,7 +11,7 @@ from triton_models.build import DEFAULT_WHEELS, build_repository
 from triton_models.catalog import DEFAULT_MODEL_SET, MODEL_SETS, find_model_set
 from triton_models.configs import RuntimeOptions
 from triton_models.errors import BuildError
-from triton_models.graph import GraphKind
+from triton_models.graph import MAX_ALTERNATIVES, NO_ALTERNATIVES, GraphKind
 from triton_models.layouts import DEFAULT_SHAPES, Layout, Shapes
 from triton_models.plans import Names, Recipe
 
@@ -50,6 +50,7 @@ def build(options: argparse.Namespace) -> int:
         shapes=_shapes(options),
         names=Names(options.detection_name, options.recognition_name),
         warm_up=options.warm_up,
+        alternatives=options.alternatives,
     )
     memory = options.gpu_memory_mib
     runtime = RuntimeOptions(
@@ -96,6 +97,10 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--graph", type=GraphKind, choices=list(GraphKind), default=GraphKind.TOP1,
         help="edited for small messages, or as published; default: %(default)s",
+    )  # fmt: skip
+    parser.add_argument(
+        "--alternatives", type=int, default=NO_ALTERNATIVES, metavar="K",
+        help=f"classes that a request may get for each character, up to {MAX_ALTERNATIVES} (default: the best alone)",
     )  # fmt: skip
     parser.add_argument("--detection-name", default=names.detection, help="in Triton (default: %(default)s)")
     parser.add_argument("--recognition-name", default=names.recognition, help="in Triton (default: %(default)s)")

@@ -6,6 +6,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -109,7 +110,9 @@ def _write_recognition(
 ) -> None:
     published = read_model(wheel_path, model_set.recognition)
     charset = _read_charset(published, wheel_path, model_set)
-    prepared = _prepare(published, model_set.recognition, recipe.graph, edit_recognition, verify_recognition)
+    edit = partial(edit_recognition, alternatives=recipe.alternatives)
+    verify = partial(verify_recognition, alternatives=recipe.alternatives)
+    prepared = _prepare(published, model_set.recognition, recipe.graph, edit, verify)
     _write_models(root, plan_recognition(model_set, recipe, prepared.signature, charset), prepared, runtime)
 
 

@@ -2,7 +2,8 @@
 
 A PP-OCR model takes normalised float32 NCHW and gives probabilities of every class. The edited one takes uint8 NHWC,
 a quarter of the bytes, and the recogniser gives only what greedy CTC decoding needs: the most probable class of each
-step, its probability, and the probability of the space. For 32 lines that is 15 KB instead of 96 MB.
+step, its probability, and the probability of the space. For 32 lines that is 15 KB instead of 96 MB. On request it
+gives the next best classes of each step, too, as outputs of their own: who does not ask for them is not sent them.
 
 The new nodes are of operator set 11, whose forms are valid in all later sets; `Gather` with a scalar index stands for
 `Squeeze`, whose form changed in set 13.
@@ -34,6 +35,13 @@ CLASS_INDEX = "class_index"
 PROBABILITY = "probability"
 SPACE_PROBABILITY = "space_probability"
 """Outputs of the edited recogniser, all (rows, steps)."""
+ALTERNATIVE_CLASS_INDEX = "alternative_class_index"
+ALTERNATIVE_PROBABILITY = "alternative_probability"
+"""Outputs of one that gives alternatives, both (rows, steps, alternatives); the first is the top class itself."""
+
+NO_ALTERNATIVES = 1
+MAX_ALTERNATIVES = 10
+"""As many as a request may ask for."""
 
 OLDEST_OPERATOR_SET = 11
 _CLASS_AXIS = 2
@@ -67,23 +75,33 @@ def edit_detection(model: onnx.ModelProto, normalization: Normalization) -> onnx
     return _checked(edited)
 
 
-def edit_recognition(model: onnx.ModelProto, normalization: Normalization) -> onnx.ModelProto:
+def edit_recognition(
+    model: onnx.ModelProto, normalization: Normalization, alternatives: int = NO_ALTERNATIVES
+) -> onnx.ModelProto:
     """A recogniser of `crops`, uint8 (rows, 48, width, 3), to the top class of each step.
 
     Outputs, all (rows, steps): `class_index` int32, `probability` float32, `space_probability` float32. TopK finds the
     top class rather than ArgMax and ReduceMax: on GPUs it is twice as fast. Of equal classes both give the first.
+    With `alternatives` above 1, so many classes of each step, the best first, and their probabilities are outputs, too.
 
     Raises:
-        GraphError: the model is not one float32 NCHW image to probabilities (rows, steps, classes).
+        GraphError: the model is not one float32 NCHW image to probabilities (rows, steps, classes), or has fewer
+            classes than are to be given.
     """
     edited = _copy(model)
     probabilities = _only(edited.graph.output, "output").name
-    space = class_count(edited) - 1
+    classes = class_count(edited)
+    if not NO_ALTERNATIVES <= alternatives <= min(classes, MAX_ALTERNATIVES):
+        raise GraphError(
+            f"a recogniser of {classes} classes can give 1 to {min(classes, MAX_ALTERNATIVES)} alternatives, "
+            f"not {alternatives}"
+        )
+    space = classes - 1
     _replace_input(edited.graph, RECOGNITION_INPUT, ("rows", LINE_HEIGHT, "width", 3), normalization)
     _append(
         edited.graph,
-        _constant("edit.one", np.array([1], np.int64)),
-        helper.make_node("TopK", [probabilities, "edit.one"], ["edit.values", "edit.indices"], axis=_CLASS_AXIS),
+        _constant("edit.count", np.array([alternatives], np.int64)),
+        helper.make_node("TopK", [probabilities, "edit.count"], ["edit.values", "edit.indices"], axis=_CLASS_AXIS),
         _constant("edit.first", np.int64(0)),
         helper.make_node("Gather", ["edit.values", "edit.first"], [PROBABILITY], axis=_CLASS_AXIS),
         helper.make_node("Gather", ["edit.indices", "edit.first"], ["edit.index"], axis=_CLASS_AXIS),
@@ -96,11 +114,25 @@ def edit_recognition(model: onnx.ModelProto, normalization: Normalization) -> on
         PROBABILITY: TensorProto.FLOAT,
         SPACE_PROBABILITY: TensorProto.FLOAT,
     }
-    _replace_outputs(
-        edited.graph,
-        [helper.make_tensor_value_info(name, kind, ("rows", "steps")) for name, kind in types.items()],
-    )
+    outputs = [helper.make_tensor_value_info(name, kind, ("rows", "steps")) for name, kind in types.items()]
+    if alternatives > NO_ALTERNATIVES:
+        outputs += _add_alternatives(edited.graph, alternatives)
+    _replace_outputs(edited.graph, outputs)
     return _checked(edited)
+
+
+def _add_alternatives(graph: onnx.GraphProto, alternatives: int) -> list[onnx.ValueInfoProto]:
+    """Give all that TopK found, as two outputs."""
+    _append(
+        graph,
+        helper.make_node("Cast", ["edit.indices"], [ALTERNATIVE_CLASS_INDEX], to=TensorProto.INT32),
+        helper.make_node("Identity", ["edit.values"], [ALTERNATIVE_PROBABILITY]),
+    )
+    shape = ("rows", "steps", alternatives)
+    return [
+        helper.make_tensor_value_info(ALTERNATIVE_CLASS_INDEX, TensorProto.INT32, shape),
+        helper.make_tensor_value_info(ALTERNATIVE_PROBABILITY, TensorProto.FLOAT, shape),
+    ]
 
 
 def class_count(model: onnx.ModelProto) -> int:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from triton_models.catalog import LINE_HEIGHT, ModelFile, ModelSet
-from triton_models.graph import GraphKind
+from triton_models.errors import GraphError
+from triton_models.graph import NO_ALTERNATIVES, GraphKind
 from triton_models.layouts import MAX_ROWS, Layout, Shapes, chunk_rows, recognition_shapes
 from triton_models.signature import ANY_SIZE, Signature, Tensor
 
@@ -26,6 +27,10 @@ class Recipe:
     Attributes:
         layout, graph, shapes, names: see there.
         warm_up: run models when they are loaded, before they are ready.
+        alternatives: how many classes of each step the recogniser can give; 1 for the top one alone.
+
+    Raises:
+        GraphError: alternatives of a graph that stays as it is.
     """
 
     layout: Layout
@@ -33,6 +38,11 @@ class Recipe:
     shapes: Shapes
     names: Names = Names()
     warm_up: bool = True
+    alternatives: int = NO_ALTERNATIVES
+
+    def __post_init__(self) -> None:
+        if self.graph is GraphKind.ORIGINAL and self.alternatives != NO_ALTERNATIVES:
+            raise GraphError("alternatives are an edit of the graph; leave out --graph original, or them")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,12 @@ from PIL import Image, ImageDraw, ImageFont
 from triton_models.catalog import LINE_HEIGHT, Normalization
 from triton_models.errors import VerificationError
 from triton_models.graph import (
+    ALTERNATIVE_CLASS_INDEX,
+    ALTERNATIVE_PROBABILITY,
     CLASS_INDEX,
     DETECTION_INPUT,
     DETECTION_OUTPUT,
+    NO_ALTERNATIVES,
     PROBABILITY,
     RECOGNITION_INPUT,
     SPACE_PROBABILITY,
@@ -53,9 +56,12 @@ def verify_detection(
 
 
 def verify_recognition(
-    original: onnxruntime.InferenceSession, edited: onnxruntime.InferenceSession, normalization: Normalization
+    original: onnxruntime.InferenceSession,
+    edited: onnxruntime.InferenceSession,
+    normalization: Normalization,
+    alternatives: int = NO_ALTERNATIVES,
 ) -> None:
-    """Compare two recognisers on lines and on noise.
+    """Compare two recognisers on lines and on noise; `alternatives` is how many the edited one gives.
 
     Raises:
         VerificationError: a class differs, or a probability by more than the tolerance.
@@ -67,6 +73,9 @@ def verify_recognition(
     check_classes(expected.argmax(axis=2), class_index)
     check_probabilities(PROBABILITY, expected.max(axis=2), probability)
     check_probabilities(SPACE_PROBABILITY, expected[:, :, -1], space_probability)
+    if alternatives > NO_ALTERNATIVES:
+        outputs = [ALTERNATIVE_CLASS_INDEX, ALTERNATIVE_PROBABILITY]
+        check_alternatives(expected, alternatives, *edited.run(outputs, {RECOGNITION_INPUT: lines}))
 
 
 def check_map(expected: Floats, actual: Pixels, *, sample: str) -> None:
@@ -91,6 +100,19 @@ def check_classes(expected: NDArray[np.int64], actual: NDArray[np.int32]) -> Non
     wrong = int((expected != actual).sum())
     if wrong:
         raise VerificationError(f"{CLASS_INDEX} differs in {wrong} of {expected.size} steps")
+
+
+def check_alternatives(
+    expected: Floats, alternatives: int, class_index: NDArray[np.int32], probability: Floats
+) -> None:
+    """The best classes of each step against all probabilities; VerificationError if they are others.
+
+    By their probabilities: far down two classes may be as likely as each other, and either may come first.
+    """
+    best = -np.sort(-expected, axis=2)[..., :alternatives]
+    check_probabilities(ALTERNATIVE_PROBABILITY, best, probability)
+    _check_shape(ALTERNATIVE_CLASS_INDEX, best.shape, class_index.shape)
+    check_probabilities(ALTERNATIVE_CLASS_INDEX, np.take_along_axis(expected, class_index, axis=2), probability)
 
 
 def check_probabilities(name: str, expected: Floats, actual: Floats) -> None:

@@ -57,8 +57,10 @@ class Backend(Protocol):
             BackendError: with the cause chained; InferenceTimeout after `timeout_s`.
         """
 
-    async def recognize(self, rows: Rows, *, timeout_s: float) -> RowSteps:
+    async def recognize(self, rows: Rows, *, timeout_s: float, alternatives: bool = False) -> RowSteps:
         """Read one chunk, whose bucket and very number of rows a model takes (`Batcher` pads both).
+
+        With `alternatives`, the steps have those that the models can give; all else is the same.
 
         Raises:
             BackendError: with the cause chained; InferenceTimeout after `timeout_s`.

@@ -86,7 +86,13 @@ class Batcher:
         self._closed = False
 
     async def read(
-        self, crops: Sequence[Crop], *, deadline: Deadline, partial: bool = False, sent: metrics.Sent | None = None
+        self,
+        crops: Sequence[Crop],
+        *,
+        deadline: Deadline,
+        partial: bool = False,
+        alternatives: bool = False,
+        sent: metrics.Sent | None = None,
     ) -> list[Answer]:
         """The steps of each crop, in the order of `crops`.
 
@@ -97,6 +103,8 @@ class Batcher:
             crops: lines of the models' line height, none wider than the last bucket.
             deadline: no call is made for these lines when it has passed.
             partial: give the lines that could be read if others could not; those have their error in place of steps.
+            alternatives: ask for those of each step. A chunk that carries such a line asks for those of all its lines,
+                so that requests share chunks as ever.
             sent: counts the calls that carry these lines.
 
         Raises:
@@ -112,7 +120,8 @@ class Batcher:
         if not crops:
             return []
         buckets = [bucket_for(crop, self._backend.contract.recognition) for crop in crops]
-        owner = Owner(len(crops), deadline, partial, asyncio.get_running_loop().create_future(), sent or metrics.Sent())
+        done = asyncio.get_running_loop().create_future()
+        owner = Owner(len(crops), deadline, partial, alternatives, done, sent or metrics.Sent())
         self._enqueue(owner, buckets, crops)
         self._send()
         try:
@@ -160,7 +169,9 @@ class Batcher:
         deadline = max((owner.deadline for owner in owners), key=lambda deadline: deadline.at)
         crops = [row.crop for _, row in rows]
         spans = _spans([owner for owner, _ in rows], bucket_width)
-        task = asyncio.create_task(self._recognize(bucket_width, crops, deadline), context=_context(spans))
+        alternatives = any(owner.alternatives for owner in owners)
+        reading = self._recognize(bucket_width, crops, deadline, alternatives=alternatives)
+        task = asyncio.create_task(reading, context=_context(spans))
         sent = sent_rows(self._backend.contract.recognition, bucket_width, len(rows))
         attempt = self._row_limits.begin(bucket_width, sent)
         call = _Call(rows, attempt, step_below(steps, sent), task, owners, spans)
@@ -170,11 +181,13 @@ class Batcher:
         task.add_done_callback(lambda task: self._ended(call, task))
         self._count(call)
 
-    async def _recognize(self, bucket_width: int, crops: list[Crop], deadline: Deadline) -> list[LineSteps]:
+    async def _recognize(
+        self, bucket_width: int, crops: list[Crop], deadline: Deadline, *, alternatives: bool
+    ) -> list[LineSteps]:
         if deadline.expired:
             raise InferenceTimeout("no time was left to have the lines read")
         rows = pad_rows(crops, self._backend.contract.recognition, bucket_width)
-        answer = await self._backend.recognize(rows, timeout_s=deadline.remaining())
+        answer = await self._backend.recognize(rows, timeout_s=deadline.remaining(), alternatives=alternatives)
         return [answer.line(row) for row in range(len(crops))]
 
     def _ended(self, call: _Call, task: asyncio.Task[list[LineSteps]]) -> None:

@@ -113,12 +113,13 @@ class ModelBackend(ABC):
         model = contract.detection.place(height, width)
         return await self._call(contract, model.name, detection_codec(contract.detection), image, timeout_s)
 
-    async def recognize(self, rows: Rows, *, timeout_s: float) -> RowSteps:
+    async def recognize(self, rows: Rows, *, timeout_s: float, alternatives: bool = False) -> RowSteps:
         """As `Backend.recognize`."""
         contract = self.contract
         count, _, bucket_width, _ = rows.shape
         model = contract.recognition.place(bucket_width, count)
-        return await self._call(contract, model.name, recognition_codec(contract.recognition), rows, timeout_s)
+        codec = recognition_codec(contract.recognition, alternatives=alternatives)
+        return await self._call(contract, model.name, codec, rows, timeout_s)
 
     async def _call(
         self, contract: Contract, model: str, codec: Codec[Answer], pixels: Pixels, timeout_s: float

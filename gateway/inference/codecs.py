@@ -11,7 +11,7 @@ from typing import ClassVar, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gateway.arrays import ProbabilityMap, RowSteps
+from gateway.arrays import ProbabilityMap, RowSteps, StepAlternatives
 from gateway.errors import UnexpectedOutput
 from gateway.inference.contract import DetectionContract, EditedGraph, OriginalGraph, RecognitionContract
 
@@ -58,11 +58,11 @@ def detection_codec(contract: DetectionContract) -> Codec[ProbabilityMap]:
     return OriginalDetection(contract.graph)
 
 
-def recognition_codec(contract: RecognitionContract) -> Codec[RowSteps]:
-    """The codec from `Rows` to their steps."""
+def recognition_codec(contract: RecognitionContract, *, alternatives: bool = False) -> Codec[RowSteps]:
+    """The codec from `Rows` to their steps; with the alternatives that the models give, if they are wanted."""
     classes = len(contract.charset)
     if isinstance(contract.graph, EditedGraph):
-        return EditedRecognition(classes)
+        return EditedRecognition(classes, contract.alternatives if alternatives else 0)
     return OriginalRecognition(contract.graph, classes)
 
 
@@ -114,28 +114,46 @@ class EditedRecognition:
 
     Attributes:
         classes: how many there are, with the blank.
+        alternatives: how many classes of each step to ask for besides, in (rows, steps, alternatives); 0 for none.
     """
 
     classes: int
+    alternatives: int = 0
     heavy: ClassVar[bool] = False
-    outputs: ClassVar[tuple[str, ...]] = ("class_index", "probability", "space_probability")
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Three, and two more with alternatives."""
+        steps = ("class_index", "probability", "space_probability")
+        return (*steps, "alternative_class_index", "alternative_probability") if self.alternatives else steps
 
     def encode(self, pixels: Pixels) -> Tensors:
         """The rows as they are."""
         return {"crops": pixels}
 
     def decode(self, tensors: Tensors, shape: tuple[int, ...]) -> RowSteps:
-        """The three tensors as they came."""
+        """The tensors as they came."""
         class_index = _expect(tensors, "class_index", np.int32, (shape[0], None))
         steps = RowSteps(
             class_index,
             _expect(tensors, "probability", np.float32, class_index.shape),
             _expect(tensors, "space_probability", np.float32, class_index.shape),
+            self._alternatives(tensors, class_index) if self.alternatives else None,
         )
         self._require_classes(class_index)
         _require_probabilities("probability", steps.probability)
         _require_probabilities("space_probability", steps.space_probability)
         return steps
+
+    def _alternatives(self, tensors: Tensors, top: NDArray[np.int32]) -> StepAlternatives:
+        shape = (*top.shape, self.alternatives)
+        class_index = _expect(tensors, "alternative_class_index", np.int32, shape)
+        probability = _expect(tensors, "alternative_probability", np.float32, shape)
+        self._require_classes(class_index)
+        _require_probabilities("alternative_probability", probability)
+        if not np.array_equal(class_index[..., 0], top):
+            raise UnexpectedOutput("the first of the alternatives is not everywhere the top class")
+        return StepAlternatives(class_index, probability)
 
     def _require_classes(self, class_index: NDArray[np.int32]) -> None:
         lowest, highest = class_index.min(), class_index.max()

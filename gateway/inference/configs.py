@@ -57,6 +57,8 @@ IMAGE = TensorShape("TYPE_UINT8", (None, None, 3))
 PROBABILITY_MAP = TensorShape("TYPE_UINT8", (None, None))
 CLASS_INDEX = TensorShape("TYPE_INT32", (None,))
 PROBABILITY = TensorShape("TYPE_FP32", (None,))
+ALTERNATIVE_CLASSES = TensorShape("TYPE_INT32", (None, None))
+ALTERNATIVE_PROBABILITIES = TensorShape("TYPE_FP32", (None, None))
 ORIGINAL_IMAGE = TensorShape("TYPE_FP32", (3, None, None))
 ORIGINAL_MAP = TensorShape("TYPE_FP32", (1, None, None))
 ORIGINAL_CLASSES = TensorShape("TYPE_FP32", (None, None))
@@ -119,7 +121,19 @@ def _read_recognition(served: Sequence[ServedModel]) -> RecognitionContract:
         buckets=_buckets(served, models),
         charset=charset,
         graph=graph,
+        alternatives=_agreed("alternatives", {one.config.name: _alternatives(one.config) for one in served}),
     )
+
+
+def _alternatives(config: ModelConfig) -> int:
+    """How many classes of each step the model can give; 0 if only the top one, as every model does."""
+    if all(output.name != "alternative_class_index" for output in config.output):
+        return 0
+    _, count = _tensor(config, "output", "alternative_class_index", ALTERNATIVE_CLASSES)
+    _, probabilities = _tensor(config, "output", "alternative_probability", ALTERNATIVE_PROBABILITIES)
+    if count < 1 or probabilities != count:
+        raise ContractError(f"{config.name} gives {count} alternative classes, but {probabilities} probabilities")
+    return count
 
 
 def _line_shape(config: ModelConfig, graph: Graph, charset: Sequence[str]) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from gateway.errors import ContractError
+from gateway.errors import ContractError, InvalidRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +120,7 @@ class RecognitionContract:
         buckets: the widths that lines are padded to, ascending.
         charset: text of each class, so that `charset[class_index]` is a step's text; class 0 is the blank, and empty.
         graph: how rows are laid out for these models.
+        alternatives: how many classes of each step these models can give, the top one with them; 0 for it alone.
     """
 
     models: tuple[RecognitionModel, ...]
@@ -127,6 +128,7 @@ class RecognitionContract:
     buckets: tuple[int, ...]
     charset: tuple[str, ...]
     graph: Graph = EditedGraph()
+    alternatives: int = 0
 
     def max_rows(self, bucket_width: int) -> int:
         """The most rows that one call with this bucket may carry; 0 for a bucket that is not served."""
@@ -173,6 +175,24 @@ def difference(ours: Contract, theirs: Contract) -> str:
     return f"{name}: {their_facts[name]!r} here, {our_facts[name]!r} in use"
 
 
+def require_alternatives(asked: int, given: int) -> None:
+    """Refuse what the models can't do.
+
+    Args:
+        asked: how many alternatives a request wants for each character.
+        given: `RecognitionContract.alternatives`.
+
+    Raises:
+        InvalidRequest: the models give fewer, or none; it says how to build some that do.
+    """
+    if asked > given:
+        can = f"give at most {given}" if given else "give none"
+        raise InvalidRequest(
+            f"alternatives is {asked}, but the models that are served {can}; those built with "
+            f"python -m triton_models build --alternatives {asked} do"
+        )
+
+
 def _facts(contract: Contract) -> dict[str, object]:
     """What two contracts that differ most likely differ in, the most telling first."""
     detection, recognition = contract.detection, contract.recognition
@@ -183,6 +203,7 @@ def _facts(contract: Contract) -> dict[str, object]:
         "models": names,
         "line height": recognition.line_height,
         "buckets": recognition.buckets,
+        "alternatives": recognition.alternatives,
         "graphs": (detection.graph, recognition.graph),
     }
 

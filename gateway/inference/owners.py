@@ -46,6 +46,7 @@ class Owner:
         lines: how many it waits for.
         deadline: when it stops waiting.
         partial: whether it takes an error for an answer.
+        alternatives: whether it wants them.
         done: set when there is nothing left to wait for.
         sent: counts the calls that carry its lines.
         started_at: on the monotonic clock.
@@ -56,6 +57,7 @@ class Owner:
     lines: int
     deadline: Deadline
     partial: bool
+    alternatives: bool
     done: asyncio.Future[None]
     sent: Sent = field(default_factory=Sent)
     started_at: float = field(default_factory=time.monotonic)

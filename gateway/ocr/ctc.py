@@ -9,12 +9,13 @@ The text is exactly what the path says: nothing is stripped, folded or normalise
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gateway.arrays import LineSteps
-from gateway.ocr.elements import Character, Transcription
+from gateway.arrays import LineSteps, StepAlternatives
+from gateway.ocr.elements import Alternative, Character, Transcription
 
 BLANK = 0
 """The class that writes nothing."""
@@ -25,7 +26,14 @@ PIXELS_PER_STEP = 8
 Positions = NDArray[np.intp]
 
 
-def decode(steps: LineSteps, charset: Sequence[str], *, crop_width: int, space_probability: float) -> Transcription:
+def decode(
+    steps: LineSteps,
+    charset: Sequence[str],
+    *,
+    crop_width: int,
+    space_probability: float,
+    alternatives: int = 0,
+) -> Transcription:
     """The text of one line.
 
     All steps are decoded, those over the padding too: now and then the last character is written one step past the
@@ -37,9 +45,16 @@ def decode(steps: LineSteps, charset: Sequence[str], *, crop_width: int, space_p
         charset: text of each class; the first is the blank.
         crop_width: pixels of the row that are not padding.
         space_probability: from this probability on, a space that was not written is put back.
+        alternatives: how many each character is given at most, if the steps have them.
     """
     starts, ends = _runs(steps.class_index)
     written = _characters(steps, charset, starts, ends)
+    if alternatives and steps.alternatives is not None:
+        surest = _surest_steps(steps.probability, starts, ends)
+        written = [
+            replace(character, alternatives=_alternatives(steps.alternatives, charset, step, alternatives))
+            for character, step in zip(written, surest, strict=True)
+        ]
     spaces = _nearly_written_spaces(steps.space_probability, starts, ends, space_probability)
     characters = _with_spaces(written, spaces)
     return Transcription(
@@ -73,6 +88,18 @@ def _characters(steps: LineSteps, charset: Sequence[str], starts: Positions, end
     return [
         Character(charset[index], score, centre) for index, score, centre in zip(classes, scores, centres, strict=True)
     ]
+
+
+def _surest_steps(probability: NDArray[np.float32], starts: Positions, ends: Positions) -> list[int]:
+    """The step of each run at which its class is likeliest; of several, the first."""
+    runs = zip(starts.tolist(), ends.tolist(), strict=True)
+    return [start + int(probability[start:end].argmax()) for start, end in runs]
+
+
+def _alternatives(best: StepAlternatives, charset: Sequence[str], step: int, count: int) -> tuple[Alternative, ...]:
+    """The likeliest classes of a step but the blank, which is no character: it leaves its place to the next."""
+    pairs = zip(best.class_index[step].tolist(), best.probability[step].tolist(), strict=True)
+    return tuple(Alternative(charset[index], score) for index, score in pairs if index != BLANK)[:count]
 
 
 def _nearly_written_spaces(

@@ -55,6 +55,19 @@ class LayerLine:
 
 
 @dataclass(frozen=True, slots=True)
+class Alternative:
+    """What a character may be.
+
+    Attributes:
+        text: usually one code point.
+        score: probability, 0 to 1.
+    """
+
+    text: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
 class Character:
     """One character of a transcription.
 
@@ -63,12 +76,14 @@ class Character:
         score: probability, 0 to 1.
         step: index of the recogniser's step that wrote it; the middle one of several.
         inferred: put there by a rule (a space the model nearly wrote), not by the most probable class.
+        alternatives: if they were asked for, what it may be, the likeliest first, which is what it was read as.
     """
 
     text: str
     score: float
     step: float
     inferred: bool = False
+    alternatives: tuple[Alternative, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +116,14 @@ class PlacedCharacter:
     """One character of a word, and where it stands.
 
     Attributes:
-        text, score: as in `Character`.
+        text, score, alternatives: as in `Character`.
         quad: as high as its line, as wide as its ink.
     """
 
     text: str
     quad: Quad
     score: float
+    alternatives: tuple[Alternative, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

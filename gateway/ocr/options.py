@@ -56,6 +56,7 @@ class RecognitionOptions:
         space_probability: a space that the model gave at least this probability, between two ASCII letters or
             digits, is put back; above 1 none is.
         partial: give the page even if some of its lines can't be read.
+        alternatives: how many each character is given at most, what it was read as with them; 0 for none.
     """
 
     min_score: float = 0.5
@@ -65,6 +66,7 @@ class RecognitionOptions:
     tall_ratio: float = 1.5
     space_probability: float = 0.1
     partial: bool = False
+    alternatives: int = 0
 
 
 @dataclass(frozen=True, slots=True)

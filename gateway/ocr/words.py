@@ -65,4 +65,6 @@ def _word(word: WordCharacters, quad: Quad, quads: Quads | None) -> Word:
 
 def _placed(characters: Sequence[Character], quads: Quads) -> tuple[PlacedCharacter, ...]:
     pairs = zip(characters, quads, strict=True)
-    return tuple(PlacedCharacter(character.text, quad, character.score) for character, quad in pairs)
+    return tuple(
+        PlacedCharacter(character.text, quad, character.score, character.alternatives) for character, quad in pairs
+    )

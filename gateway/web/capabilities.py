@@ -43,6 +43,9 @@ class ModelSetOut(BaseModel):
         description="How many letters of each script it can write, by ISO 15924 code.",
         examples=[{"Hani": 15000, "Latn": 300}],
     )
+    alternatives: int = Field(
+        description="The most that the option alternatives may ask for; 0 if the models give none.", examples=[0]
+    )
 
 
 class CapabilitiesOut(ModelsOut):
@@ -80,7 +83,7 @@ def add_capabilities_route(router: APIRouter, services: Services, model: Options
                 model_set=served.model_set,
                 models=served.models,
                 version=__version__,
-                model_sets=[ModelSetOut(name=models.model_set, scripts=scripts)],
+                model_sets=[ModelSetOut(name=models.model_set, scripts=scripts, alternatives=models.alternatives)],
                 inputs=sorted(FileType),
                 formats=formats_out(),
                 limits=limits_out(services.limits),

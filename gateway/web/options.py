@@ -57,6 +57,13 @@ class RequestOptions(BaseModel):
         description="With word or char, lines also have their words, and these their characters, each with quad and "
         "score.",
     )
+    alternatives: int = Field(
+        _PAGE.recognition.alternatives,
+        ge=0,
+        le=10,
+        description="With level=char, up to how many readings of each character are given, the likeliest first. The "
+        "models must have been built for it; /v1/capabilities says for how many.",
+    )
     infer_spaces: bool = Field(
         _PAGE.recognition.space_probability <= 1,
         description="Put back spaces that the model nearly wrote between two letters or digits of ASCII.",
@@ -152,6 +159,7 @@ class RequestOptions(BaseModel):
             min_score=self.min_score,
             reread=self.reread,
             partial=self.partial,
+            alternatives=self.alternatives,
             space_probability=_PAGE.recognition.space_probability if self.infer_spaces else _NO_SPACES,
         )
         document = DocumentOptions(self.dpi, self.text_layer)
@@ -163,6 +171,10 @@ class RequestOptions(BaseModel):
 
     def check_together(self) -> None:
         """Raise InvalidRequest if what is asked for does not go together."""
+        if self.alternatives and self.level != "char":
+            raise InvalidRequest(f"alternatives are those of characters, which level={self.level} does not give")
+        if self.alternatives and self.format in FORMATS:
+            raise InvalidRequest(f"format={self.format} has no place for alternatives; json and ndjson do")
         if not self.detect and (self.region or self.ignore):
             raise InvalidRequest("region and ignore choose among lines that are found, which detect=false leaves out")
         if self.recognize:

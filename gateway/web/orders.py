@@ -9,6 +9,7 @@ from starlette.requests import Request
 from gateway.deadline import Deadline
 from gateway.documents import Delivery, Order, PageResult, opened
 from gateway.errors import InvalidRequest, OcrError
+from gateway.inference.contract import require_alternatives
 from gateway.metrics import count_failed_page, count_page
 from gateway.web.payload import Payload
 from gateway.web.permits import permit_of
@@ -22,11 +23,13 @@ def order_of(payload: Payload, services: Services) -> Order:
     """What a request orders.
 
     Raises:
-        InvalidRequest: it wants to be read by a model set that is not served.
+        InvalidRequest: it wants a model set that is not served, or alternatives that the served one does not give.
     """
     options = payload.options
     if options.model_set and options.model_set != (served := services.models().model_set):
         raise InvalidRequest(f"model_set is '{options.model_set}', which is not served; served: {served}")
+    if options.alternatives:
+        require_alternatives(options.alternatives, services.models().alternatives)
     return Order(
         payload.files, options.page_ranges(), options.page_options(), services.limits.max_pages, payload.deadline
     )

@@ -12,7 +12,7 @@ from gateway.arrays import Quad
 from gateway.documents import Delivery, OrderedFile, PageResult
 from gateway.errors import OcrError
 from gateway.inference.backend import EndpointStatus
-from gateway.ocr.elements import Page, Paper, Paragraph, PlacedCharacter, Source, Space, TextLine, Word
+from gateway.ocr.elements import Alternative, Page, Paper, Paragraph, PlacedCharacter, Source, Space, TextLine, Word
 from gateway.web.services import ServedModel, ServedModels
 
 Point: TypeAlias = tuple[float, float]
@@ -23,12 +23,24 @@ def _is_none(value: object) -> bool:
     return value is None
 
 
+class AlternativeOut(BaseModel):
+    """What a character may be."""
+
+    text: str = Field(description="Usually one code point.", examples=["l"])
+    score: float = Field(description="Its probability, 0 to 1.", examples=[0.0004])
+
+
 class CharacterOut(BaseModel):
     """One character of a word."""
 
     text: str = Field(description="Usually one code point.", examples=["I"])
     quad: Corners = Field(description="As high as its line, as wide as its ink; else as a line's.")
     score: float = Field(description="Its probability, 0 to 1.", examples=[0.9991])
+    alternatives: list[AlternativeOut] | None = Field(
+        default=None,
+        description="What it may be, the likeliest first, which is what it was read as; only with alternatives.",
+        exclude_if=_is_none,
+    )
 
 
 class WordOut(BaseModel):
@@ -431,9 +443,18 @@ def _word(word: Word, quad: Corners) -> WordOut:
 def _characters(characters: Sequence[PlacedCharacter]) -> list[CharacterOut]:
     quads = _corners([character.quad for character in characters])
     return [
-        CharacterOut(text=character.text, quad=quad, score=_rounded(character.score))
+        CharacterOut(
+            text=character.text,
+            quad=quad,
+            score=_rounded(character.score),
+            alternatives=_alternatives(character.alternatives) if character.alternatives else None,
+        )
         for character, quad in zip(characters, quads, strict=True)
     ]
+
+
+def _alternatives(alternatives: Sequence[Alternative]) -> list[AlternativeOut]:
+    return [AlternativeOut(text=one.text, score=_rounded(one.score)) for one in alternatives]
 
 
 def _rounded(score: float) -> float:

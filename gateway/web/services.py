@@ -44,18 +44,21 @@ class ServedModels:
         model_set: name of the set in the catalog.
         models: detection first.
         charset: text of each class of the recogniser.
+        alternatives: how many it can give for each character; 0 for none.
     """
 
     model_set: str
     models: tuple[ServedModel, ...]
     charset: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    alternatives: int = 0
 
     @classmethod
     def of(cls, contract: Contract) -> "ServedModels":
         """The models of a contract."""
         detection = (ServedModel(model.name, model.version, "detection") for model in contract.detection.models)
         recognition = (ServedModel(model.name, model.version, "recognition") for model in contract.recognition.models)
-        return cls(contract.model_set, (*detection, *recognition), contract.recognition.charset)
+        read = contract.recognition
+        return cls(contract.model_set, (*detection, *recognition), read.charset, read.alternatives)
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,10 +82,10 @@ class RecordingBackend:
         self.asked.detections.append(image)
         return await self._backend.detect(image, timeout_s=timeout_s)
 
-    async def recognize(self, rows: Rows, *, timeout_s: float) -> RowSteps:
+    async def recognize(self, rows: Rows, *, timeout_s: float, alternatives: bool = False) -> RowSteps:
         """As `Backend.recognize`."""
         self.asked.lines += [row for row in rows if line_width(row)]
-        return await self._backend.recognize(rows, timeout_s=timeout_s)
+        return await self._backend.recognize(rows, timeout_s=timeout_s, alternatives=alternatives)
 
     async def wait_for_return(self) -> None:
         """As `Backend.wait_for_return`."""

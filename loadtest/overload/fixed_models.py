@@ -55,7 +55,7 @@ class FixedModels:
         await self._work()
         return fixed_map(image.shape[0], image.shape[1])
 
-    async def recognize(self, rows: Rows, *, timeout_s: float) -> RowSteps:  # noqa: ARG002 - of the protocol
+    async def recognize(self, rows: Rows, *, timeout_s: float, alternatives: bool = False) -> RowSteps:  # noqa: ARG002 - of the protocol
         """The bucket's text in each row."""
         await self._work()
         return fixed_steps(len(rows), rows.shape[2])

@@ -27,7 +27,7 @@ from gateway.inference.messages import infer_request
 from gateway.line_reader import cut_crops, decode_crops
 from gateway.ocr.detection import prepare_detection
 from gateway.ocr.elements import TextLine
-from gateway.ocr.options import DetectionOptions
+from gateway.ocr.options import DetectionOptions, RecognitionOptions
 from gateway.ocr.reading_order import reading_order
 from gateway.ocr.regions import find_text_regions
 
@@ -61,7 +61,7 @@ def count_stages() -> dict[str, Counts]:
 
 def stages() -> Mapping[str, Callable[[], object]]:
     """The hot stages, ready to run on a made-up page."""
-    image, options = page(), DetectionOptions()
+    image, options, reading = page(), DetectionOptions(), RecognitionOptions(space_probability=0.2)
     prepared = prepare_detection(image, options)
     found = find_text_regions(probability_map(prepared.tensor.shape[0], prepared.tensor.shape[1]), prepared, options)
     quads = [region.crop_quad for region in found.regions]
@@ -76,7 +76,7 @@ def stages() -> Mapping[str, Callable[[], object]]:
         "crops": lambda: cut_crops(image, quads, CONTRACT),
         "pad": lambda: pad_rows(pieces[:4], CONTRACT, BUCKET),
         "message": lambda: infer_request("recognition", {"crops": rows}, ("class_index",), ""),
-        "ctc": lambda: decode_crops(crops, [steps() for _ in pieces], CONTRACT, 0.2),
+        "ctc": lambda: decode_crops(crops, [steps() for _ in pieces], CHARSET, reading),
         "order": lambda: reading_order(lines),
     }
 

@@ -17,11 +17,14 @@ SHAPED = Names("shaped_detection", "shaped_recognition")
 FEW_SHAPES = Shapes(buckets=(160, 320), row_counts=(1, 8), detection=((320, 480),))
 """Five models: each is a process here."""
 
+ALTERNATIVES = 3
+"""Of each character, given by the models per shape if they are asked."""
+
 # Without warming up: a server is ready sooner, and on a CPU the first calls are hardly slower.
 RECIPES: Mapping[Names, Recipe] = MappingProxyType(
     {
         EDITED: Recipe(Layout.ANY, GraphKind.TOP1, ANY_SHAPES, EDITED, warm_up=False),
         ORIGINAL: Recipe(Layout.ANY, GraphKind.ORIGINAL, ANY_SHAPES, ORIGINAL, warm_up=False),
-        SHAPED: Recipe(Layout.PER_SHAPE, GraphKind.TOP1, FEW_SHAPES, SHAPED, warm_up=False),
+        SHAPED: Recipe(Layout.PER_SHAPE, GraphKind.TOP1, FEW_SHAPES, SHAPED, warm_up=False, alternatives=ALTERNATIVES),
     }
 )

@@ -132,10 +132,10 @@ class Recording(Watched):
         self.times_sent = Counter()
         self.failed = 0
 
-    async def recognize(self, rows, *, timeout_s):
+    async def recognize(self, rows, *, timeout_s, alternatives=False):
         self.times_sent.update(row.tobytes() for row in rows)
         try:
-            return await super().recognize(rows, timeout_s=timeout_s)
+            return await super().recognize(rows, timeout_s=timeout_s, alternatives=alternatives)
         except OutOfMemory:
             self.failed += 1
             raise

@@ -40,8 +40,8 @@ class Wrapped:
     async def detect(self, image: Image, *, timeout_s: float) -> ProbabilityMap:
         return await self._backend.detect(image, timeout_s=timeout_s)
 
-    async def recognize(self, rows: Rows, *, timeout_s: float) -> RowSteps:
-        return await self._backend.recognize(rows, timeout_s=timeout_s)
+    async def recognize(self, rows: Rows, *, timeout_s: float, alternatives: bool = False) -> RowSteps:
+        return await self._backend.recognize(rows, timeout_s=timeout_s, alternatives=alternatives)
 
     async def refresh(self) -> None:
         await self._backend.refresh()
@@ -57,9 +57,9 @@ class Watched(Wrapped):
         super().__init__(backend)
         self.chunks: list[tuple[int, ...]] = []
 
-    async def recognize(self, rows: Rows, *, timeout_s: float) -> RowSteps:
+    async def recognize(self, rows: Rows, *, timeout_s: float, alternatives: bool = False) -> RowSteps:
         self.chunks.append(rows.shape)
-        return await super().recognize(rows, timeout_s=timeout_s)
+        return await super().recognize(rows, timeout_s=timeout_s, alternatives=alternatives)
 
 
 class Dawdling(Wrapped):
@@ -69,8 +69,8 @@ class Dawdling(Wrapped):
         super().__init__(backend)
         self._random = random.Random(seed)
 
-    async def recognize(self, rows: Rows, *, timeout_s: float) -> RowSteps:
-        steps = await super().recognize(rows, timeout_s=timeout_s)
+    async def recognize(self, rows: Rows, *, timeout_s: float, alternatives: bool = False) -> RowSteps:
+        steps = await super().recognize(rows, timeout_s=timeout_s, alternatives=alternatives)
         await asyncio.sleep(self._random.uniform(0, 0.3))
         return steps
 

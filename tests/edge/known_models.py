@@ -50,7 +50,7 @@ class FakeModels:
         words = cv2.dilate((small < DARK).astype(np.uint8) * 255, np.ones((3, 15), np.uint8))
         return cv2.resize(words, (width, height), interpolation=cv2.INTER_NEAREST)
 
-    async def recognize(self, rows, *, timeout_s):
+    async def recognize(self, rows, *, timeout_s, alternatives=False):
         await self._work()
         shape = (len(rows), rows.shape[2] // 8)
         class_index = np.zeros(shape, np.int32)

@@ -40,6 +40,7 @@ class FakeBackend:
         self.contract = Contract("fake", detection, RecognitionContract(models, LINE_HEIGHT, BUCKETS, ("", "a")))
         self.chunks = []
         self.timeouts = []
+        self.alternatives = []
         self.cancelled = 0
         self.in_flight = 0
         self.most_in_flight = 0
@@ -49,9 +50,10 @@ class FakeBackend:
         self.memory = {}
         self.delays = iter(())
 
-    async def recognize(self, rows, *, timeout_s):
+    async def recognize(self, rows, *, timeout_s, alternatives=False):
         self.chunks.append(rows)
         self.timeouts.append(timeout_s)
+        self.alternatives.append(alternatives)
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:

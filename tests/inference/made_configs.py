@@ -44,8 +44,17 @@ def detection_config(
 
 
 def recognition_config(
-    *, name: str = "text_recognition", width: int = -1, max_batch_size: int = 16, **parameters: str | None
+    *,
+    name: str = "text_recognition",
+    width: int = -1,
+    max_batch_size: int = 16,
+    alternatives: int = 0,
+    **parameters: str | None,
 ) -> ModelConfig:
+    more: Tensors = {
+        "alternative_class_index": ("INT32", [-1, alternatives]),
+        "alternative_probability": ("FP32", [-1, alternatives]),
+    }
     return config(
         name,
         {"crops": ("UINT8", [48, width, 3])},
@@ -53,6 +62,7 @@ def recognition_config(
             "class_index": ("INT32", [-1]),
             "probability": ("FP32", [-1]),
             "space_probability": ("FP32", [-1]),
+            **(more if alternatives else {}),
         },
         {
             "model_set": "tiny",

@@ -523,3 +523,21 @@ def test_owners_that_leave_or_fail_at_any_moment_leave_nothing_behind(owners, de
 
 def test_the_default_limits_are_a_full_chunk_of_the_common_bucket():
     assert BatchLimits() == BatchLimits(max_chunk_pixels=491_520, calls_in_flight=2)
+
+
+async def test_a_chunk_asks_for_alternatives_if_one_of_its_lines_wants_them():
+    backend = FakeBackend()
+    async with batcher_of(backend, rows=2) as batcher:
+        backend.gate.clear()
+        plain = start(batcher, lines([1]))
+        await settle()
+        mixed = [
+            start(batcher, lines([2])),
+            asyncio.create_task(batcher.read(lines([3]), deadline=later(), alternatives=True)),
+        ]
+        after = start(batcher, lines([4]))
+        await settle()
+        backend.gate.set()
+        assert [read_marks(await one) for one in (plain, *mixed, after)] == [[1], [2], [3], [4]]
+    assert [marks_of(chunk) for chunk in backend.chunks] == [[1], [2, 3], [4]]
+    assert backend.alternatives == [False, True, False]

@@ -22,6 +22,10 @@ ORIGINAL = read_contract(
 EDITED_DETECTION, ORIGINAL_DETECTION = (detection_codec(one.detection) for one in (EDITED, ORIGINAL))
 EDITED_RECOGNITION, ORIGINAL_RECOGNITION = (recognition_codec(one.recognition) for one in (EDITED, ORIGINAL))
 
+WITH_ALTERNATIVES = read_contract(
+    detection=served(detection_config()), recognition=served(recognition_config(alternatives=2))
+).recognition
+
 IMAGE_SHAPE = (2, 3, 3)
 ROWS_SHAPE = (2, 48, 32, 3)
 
@@ -181,3 +185,52 @@ def test_steps_that_an_edited_graph_can_not_answer_are_refused(answer, message):
 def test_answers_that_do_not_fit_the_pixels_are_refused(codec, shape, answer, message):
     with pytest.raises(UnexpectedOutput, match=message):
         codec.decode(answer, shape)
+
+
+def alternatives_answer(**changes):
+    return edited_answer(
+        alternative_class_index=np.array([[[0, 1], [1, 0], [1, 2]], [[2, 1], [0, 3], [3, 0]]], np.int32),
+        alternative_probability=np.full((2, 3, 2), 0.25, np.float32),
+        **changes,
+    )
+
+
+@pytest.mark.parametrize(
+    ("contract", "wanted", "more"),
+    [
+        (WITH_ALTERNATIVES, True, ("alternative_class_index", "alternative_probability")),
+        (WITH_ALTERNATIVES, False, ()),
+        (EDITED.recognition, True, ()),
+    ],
+    ids=["wanted", "not wanted", "not there"],
+)
+def test_alternatives_are_asked_for_where_they_are_wanted_and_there(contract, wanted, more):
+    codec = recognition_codec(contract, alternatives=wanted)
+    assert codec.outputs == ("class_index", "probability", "space_probability", *more)
+    assert (codec.decode(alternatives_answer(), ROWS_SHAPE).alternatives is not None) == bool(more)
+
+
+def test_alternatives_are_taken_as_they_come_and_parted_by_line():
+    answer = alternatives_answer()
+    steps = recognition_codec(WITH_ALTERNATIVES, alternatives=True).decode(answer, ROWS_SHAPE)
+    assert steps.alternatives.class_index is answer["alternative_class_index"]
+    assert steps.alternatives.probability is answer["alternative_probability"]
+    assert steps.line(1).alternatives.class_index.tolist() == [[2, 1], [0, 3], [3, 0]]
+    assert EDITED_RECOGNITION.decode(answer, ROWS_SHAPE).line(1).alternatives is None
+
+
+@pytest.mark.parametrize(
+    ("name", "tensor", "message"),
+    [
+        ("alternative_class_index", np.zeros((2, 3), np.int32), r"is int32 \[2, 3\], expected int32 \[2, 3, 2\]"),
+        ("alternative_class_index", np.full((2, 3, 2), 4, np.int32), "classes 4 to 4, but its charset has 4"),
+        ("alternative_class_index", np.zeros((2, 3, 2), np.int32), "is not everywhere the top class"),
+        ("alternative_probability", np.full((2, 3, 2), np.nan, np.float32), "from nan to nan"),
+        ("alternative_probability", np.zeros((2, 3, 3), np.float32), r"expected float32 \[2, 3, 2\]"),
+    ],
+)
+def test_alternatives_that_make_no_sense_are_refused(name, tensor, message):
+    with pytest.raises(UnexpectedOutput, match=message):
+        recognition_codec(WITH_ALTERNATIVES, alternatives=True).decode(
+            {**alternatives_answer(), name: tensor}, ROWS_SHAPE
+        )

@@ -144,6 +144,11 @@ def test_a_broken_detection_model_is_refused(broken, message):
             [row_config(32, 1), recognition_config(name="text_recognition_w64_r1", width=64, charset="a\n ")],
             "charset of text_recognition_w32_r1 is 4 classes, but of text_recognition_w64_r1 3 classes",
         ),
+        (
+            [row_config(32, 1), recognition_config(name="text_recognition_w64_r1", width=64, alternatives=3)],
+            "alternatives of text_recognition_w32_r1 is 0, but of text_recognition_w64_r1 3",
+        ),
+        ([recognition_config(alternatives=-1)], "gives -1 alternative classes, but -1 probabilities"),
         ([original_recognition_config(classes=6625)], "knows 6625 classes, but its charset has 4"),
         (
             [
@@ -167,3 +172,13 @@ def test_a_broken_detection_model_is_refused(broken, message):
 def test_broken_recognition_models_are_refused(broken, message):
     with pytest.raises(ContractError, match=message):
         read_contract(detection=DETECTION, recognition=served(*broken))
+
+
+@pytest.mark.parametrize(
+    ("model", "given"),
+    [(recognition_config(), 0), (recognition_config(alternatives=3), 3), (original_recognition_config(), 0)],
+    ids=["top class", "three", "published"],
+)
+def test_a_model_says_by_its_outputs_how_many_alternatives_it_gives(model, given):
+    contract = read_contract(detection=DETECTION, recognition=served(model))
+    assert contract.recognition.alternatives == given

@@ -1,11 +1,12 @@
 import pytest
 
-from gateway.errors import ContractError
+from gateway.errors import ContractError, InvalidRequest
 from gateway.inference.contract import (
     DetectionContract,
     DetectionModel,
     RecognitionContract,
     RecognitionModel,
+    require_alternatives,
 )
 
 ANY_SHAPE = DetectionContract(models=(DetectionModel("text_detection", "1"),))
@@ -83,3 +84,20 @@ def test_max_rows_is_that_of_the_largest_model_of_the_bucket(contract, bucket_wi
 def test_rows_that_no_model_takes_are_refused_with_their_shape(bucket_width, rows):
     with pytest.raises(ContractError, match=f"{rows} rows of {bucket_width} pixels"):
         PER_SHAPE.place(bucket_width, rows)
+
+
+@pytest.mark.parametrize(
+    ("asked", "given", "can"), [(1, 0, "give none"), (4, 3, "give at most 3")], ids=["none", "too few"]
+)
+def test_alternatives_that_the_models_lack_are_refused_with_the_command_that_builds_them(asked, given, can):
+    with pytest.raises(InvalidRequest) as caught:
+        require_alternatives(asked, given)
+    assert caught.value.detail == (
+        f"alternatives is {asked}, but the models that are served {can}; those built with "
+        f"python -m triton_models build --alternatives {asked} do"
+    )
+
+
+@pytest.mark.parametrize(("asked", "given"), [(0, 0), (0, 3), (2, 3), (3, 3)])
+def test_as_many_alternatives_as_there_are_may_be_asked_for(asked, given):
+    require_alternatives(asked, given)

@@ -1,11 +1,13 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.arrays import LineSteps
+from gateway.arrays import LineSteps, StepAlternatives
 from gateway.ocr.ctc import decode, mean_score
-from gateway.ocr.elements import Character, Transcription
+from gateway.ocr.elements import Alternative, Character, Transcription
 
 CHARSET = ("", *"abc19", "é", "中", "ﬁ", " ")
 BLANK = "-"
@@ -140,3 +142,53 @@ def test_only_inferred_spaces_are_added_and_the_parts_agree_with_the_whole(path,
     assert line.text == "".join(character.text for character in line.characters)
     steps = [character.step for character in line.characters]
     assert steps == sorted(steps)
+
+
+def with_alternatives(steps, *best):
+    """The same steps; `best` has for each its classes and their probabilities, the top one first."""
+    classes = [[0 if text == BLANK else CHARSET.index(text) for text, _ in one] for one in best]
+    scores = [[score for _, score in one] for one in best]
+    return replace(steps, alternatives=StepAlternatives(np.array(classes, np.int32), np.array(scores, np.float32)))
+
+
+SURE_LATER = with_alternatives(
+    steps_of("aa-b", probability=[0.5, 0.75, 0.9, 0.625]),
+    [("a", 0.5), ("c", 0.25), (BLANK, 0.125)],
+    [("a", 0.75), (BLANK, 0.125), ("1", 0.0625)],
+    [(BLANK, 0.875), ("a", 0.0625), ("b", 0.03125)],
+    [("b", 0.625), ("9", 0.25), ("c", 0.125)],
+)
+
+
+def alternatives_of(steps, count):
+    line = decode(steps, CHARSET, crop_width=32, space_probability=0.1, alternatives=count)
+    return [[(one.text, one.score) for one in character.alternatives] for character in line.characters]
+
+
+def test_a_characters_alternatives_are_those_of_its_surest_step_without_the_blank():
+    assert alternatives_of(SURE_LATER, 3) == [
+        [("a", 0.75), ("1", 0.0625)],
+        [("b", 0.625), ("9", 0.25), ("c", 0.125)],
+    ]
+
+
+def test_the_blank_leaves_its_place_to_the_next_alternative():
+    assert alternatives_of(SURE_LATER, 2) == [[("a", 0.75), ("1", 0.0625)], [("b", 0.625), ("9", 0.25)]]
+
+
+def test_alternatives_change_nothing_else():
+    choices = {"crop_width": 32, "space_probability": 0.1}
+    plain = decode(replace(SURE_LATER, alternatives=None), CHARSET, **choices)
+    line = decode(SURE_LATER, CHARSET, alternatives=2, **choices)
+    assert replace(line, characters=tuple(replace(one, alternatives=()) for one in line.characters)) == plain
+    assert decode(SURE_LATER, CHARSET, **choices) == plain
+
+
+def test_a_space_put_back_has_no_alternatives():
+    steps = with_alternatives(steps_of("a-b", spaces={1: 0.4}), [("a", 0.9)], [(BLANK, 0.5)], [("b", 0.9)])
+    characters = decode(steps, CHARSET, crop_width=24, space_probability=0.1, alternatives=1).characters
+    assert [character.alternatives for character in characters] == [
+        (Alternative("a", pytest.approx(0.9)),),
+        (),
+        (Alternative("b", pytest.approx(0.9)),),
+    ]

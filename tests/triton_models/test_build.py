@@ -141,6 +141,24 @@ def test_the_gateway_reads_its_contract_from_what_is_built(
         assert contract.recognition.place(640, 9).name == "text_recognition_w640_r16"
 
 
+@each_layout
+@pytest.mark.parametrize(("built", "given"), [(1, 0), (3, 3)])
+def test_the_gateway_reads_how_many_alternatives_were_built(made: ModelSet, tmp_path: Path, layout, built, given):
+    build(made, tmp_path, replace(recipe(layout), alternatives=built))
+
+    root = tmp_path / "repository"
+    contract = read_contract(detection=served_models(root, "detection"), recognition=served_models(root, "recognition"))
+    assert contract.recognition.alternatives == given
+
+
+def test_alternatives_of_a_published_graph_are_refused_on_stderr(tmp_path: Path, capsys):
+    assert main(["build", "--graph", "original", "--alternatives", "3", "--out", str(tmp_path)]) == 1
+
+    assert capsys.readouterr().err == (
+        "error: alternatives are an edit of the graph; leave out --graph original, or them\n"
+    )
+
+
 def test_the_dictionary_may_be_a_file_of_its_own(tmp_path: Path):
     made = made_wheel(tmp_path / "wheels", dictionary="x\r\n\u3000\r\nz\r\n")
 

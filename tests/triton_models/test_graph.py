@@ -55,6 +55,32 @@ def test_the_edited_recogniser_gives_the_top_class_and_the_space_of_the_original
     assert np.allclose(answer["space_probability"], probabilities[:, :, -1], atol=1e-6)
 
 
+@pytest.mark.parametrize("opset", OPERATOR_SETS)
+def test_a_recogniser_may_give_its_best_classes_and_leaves_the_other_outputs_as_they_are(opset: int):
+    original = made_recognition(opset=opset)
+    lines = noise(3, 48, 64, 3)
+
+    plain = run(edit_recognition(original, NORMALIZATION), "crops", lines)
+    answer = run(edit_recognition(original, NORMALIZATION, 3), "crops", lines)
+
+    probabilities = run(original, "x", normalized(lines))["probabilities"]
+    best = np.argsort(-probabilities, axis=2, kind="stable")[..., :3]
+    assert list(plain) == ["class_index", "probability", "space_probability"]
+    assert list(answer) == [*plain, "alternative_class_index", "alternative_probability"]
+    assert all(np.array_equal(answer[name], plain[name]) for name in plain)
+    assert answer["alternative_class_index"].dtype == np.int32
+    assert np.array_equal(answer["alternative_class_index"], best)
+    assert np.allclose(answer["alternative_probability"], np.take_along_axis(probabilities, best, axis=2), atol=1e-6)
+
+
+@pytest.mark.parametrize("alternatives", [0, CLASSES + 1])
+def test_alternatives_that_a_recogniser_can_not_give_are_refused(alternatives: int):
+    with pytest.raises(
+        GraphError, match=f"of {CLASSES} classes can give 1 to {CLASSES} alternatives, not {alternatives}"
+    ):
+        edit_recognition(made_recognition(), NORMALIZATION, alternatives)
+
+
 def test_a_map_can_be_asked_for_any_size():
     edited = edit_detection(made_detection(), NORMALIZATION)
 
@@ -84,6 +110,15 @@ def test_signatures_are_what_the_configurations_promise():
         Tensor("class_index", "TYPE_INT32", (-1,)),
         Tensor("probability", "TYPE_FP32", (-1,)),
         Tensor("space_probability", "TYPE_FP32", (-1,)),
+    )
+
+
+def test_the_number_of_alternatives_is_in_the_signature():
+    edited = edit_recognition(made_recognition(), NORMALIZATION, 3)
+
+    assert read_signature(open_session(edited.SerializeToString())).outputs[3:] == (
+        Tensor("alternative_class_index", "TYPE_INT32", (-1, 3)),
+        Tensor("alternative_probability", "TYPE_FP32", (-1, 3)),
     )
 
 

@@ -8,6 +8,7 @@ from triton_models.errors import VerificationError
 from triton_models.graph import edit_detection, edit_recognition
 from triton_models.signature import open_session
 from triton_models.verify import (
+    check_alternatives,
     check_classes,
     check_map,
     check_probabilities,
@@ -33,6 +34,28 @@ def test_faithful_edits_pass():
     verify_recognition(
         open_model(made_recognition()), open_model(edit_recognition(made_recognition(), NORMALIZATION)), NORMALIZATION
     )
+
+
+def test_faithful_alternatives_pass():
+    original, edited = made_recognition(), edit_recognition(made_recognition(), NORMALIZATION, 3)
+
+    verify_recognition(open_model(original), open_model(edited), NORMALIZATION, 3)
+
+
+@pytest.mark.parametrize(
+    ("classes", "probabilities", "message"),
+    [
+        ([2, 0], [0.5, 0.3], "alternative_class_index differs by 0.1"),
+        ([2, 1], [0.5, 0.2], "alternative_probability differs by 0.1"),
+        ([2, 1, 0], [0.5, 0.3, 0.2], r"alternative_probability has shape \(1, 1, 3\), expected \(1, 1, 2\)"),
+    ],
+    ids=["another class", "another probability", "too many"],
+)
+def test_alternatives_other_than_the_best_fail(classes, probabilities, message):
+    with pytest.raises(VerificationError, match=message):
+        check_alternatives(
+            np.float32([[[0.2, 0.3, 0.5]]]), 2, np.array([[classes]], np.int32), np.float32([[probabilities]])
+        )
 
 
 def test_a_detector_with_another_normalization_fails():

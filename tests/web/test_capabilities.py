@@ -23,9 +23,25 @@ async def test_the_answer_fits_its_schema_and_names_the_service_and_its_models()
 
 
 async def test_the_model_set_that_is_served_is_there_with_its_scripts():
-    models = replace(MODELS, charset=("", "a", "b", "中", " "))
+    models = replace(MODELS, charset=("", "a", "b", "中", " "), alternatives=0)
     answer = (await get(models=lambda: models)).json()
-    assert answer["model_sets"] == [{"name": "ppocrv6-small", "scripts": {"Latn": 2, "Hani": 1}}]
+    assert answer["model_sets"] == [{"name": "ppocrv6-small", "scripts": {"Latn": 2, "Hani": 1}, "alternatives": 0}]
+
+
+async def test_it_is_told_how_many_alternatives_may_be_asked_for():
+    models = replace(MODELS, alternatives=3)
+    assert (await get(models=lambda: models)).json()["model_sets"][0]["alternatives"] == 3
+
+
+@pytest.mark.parametrize(("given", "status"), [(0, 400), (2, 400), (3, 200)])
+async def test_alternatives_that_the_models_do_not_give_are_refused_by_name(given, status):
+    models = replace(MODELS, alternatives=given)
+    async with client_of(app_with(models=lambda: models)) as client:
+        answer = await client.post("/v1/ocr", content=b"x", params={"level": "char", "alternatives": 3})
+    assert answer.status_code == status
+    if status == 400:
+        assert answer.json()["detail"].startswith("alternatives is 3, but the models that are served give ")
+        assert answer.json()["detail"].endswith("python -m triton_models build --alternatives 3 do")
 
 
 async def test_a_model_set_that_is_not_served_is_refused_by_name():

@@ -47,6 +47,7 @@ def test_every_option_reaches_the_pipeline():
                 min_score=0.1,
                 partial=True,
                 level="char",
+                alternatives=2,
                 infer_spaces=False,
                 limit_side=960,
                 min_side=64,
@@ -68,7 +69,7 @@ def test_every_option_reaches_the_pipeline():
             unclip_ratio=1.1,
             crop_unclip_ratio=2.0,
         ),
-        recognition=RecognitionOptions(min_score=0.1, reread=False, partial=True, space_probability=2),
+        recognition=RecognitionOptions(min_score=0.1, reread=False, partial=True, space_probability=2, alternatives=2),
         level="char",
     )
 
@@ -77,6 +78,19 @@ def test_words_need_text():
     assert refusal(query(level="word", recognize="false")) == (
         "level=word needs text, which recognize=false leaves out; leave one out"
     )
+
+
+def test_alternatives_need_characters():
+    assert refusal(query(alternatives="3", level="word")) == (
+        "alternatives are those of characters, which level=word does not give"
+    )
+
+
+def test_alternatives_need_a_format_that_has_a_place_for_them():
+    assert refusal(query(alternatives="3", level="char", format="alto")) == (
+        "format=alto has no place for alternatives; json and ndjson do"
+    )
+    assert read_options(OPTIONS, [query(alternatives="3", level="char", format="ndjson")]).alternatives == 3
 
 
 def test_options_of_several_places_are_joined():

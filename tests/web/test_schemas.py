@@ -6,7 +6,7 @@ import pytest
 from web_fakes import LINE, MODELS, PAGE, PICTURE, QUAD
 
 from gateway.documents import PageResult
-from gateway.ocr.elements import Page, PlacedCharacter, Space, TextLine, TextRegion, Transcription, Word
+from gateway.ocr.elements import Alternative, Page, PlacedCharacter, Space, TextLine, TextRegion, Transcription, Word
 from gateway.web.schemas import OcrOut, json_response, ocr_out
 
 
@@ -74,3 +74,10 @@ def test_words_are_sent_with_their_characters_if_they_have_them():
     line = replace(LINE, words=(word, replace(word, characters=(character,))))
     placed = {**plain, "characters": [{"text": "h", "quad": corners, "score": 0.9877}]}
     assert sent(line)["words"] == [plain, placed]
+
+
+def test_alternatives_are_sent_with_the_characters_that_have_them():
+    character = PlacedCharacter("l", QUAD, 0.5, (Alternative("l", 0.51237), Alternative("I", 0.25)))
+    line = replace(LINE, words=(Word("l", QUAD, 0.5, Space.NONE, (character,)),))
+    (told,) = sent(line)["words"][0]["characters"]
+    assert told["alternatives"] == [{"text": "l", "score": 0.5124}, {"text": "I", "score": 0.25}]

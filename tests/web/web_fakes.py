@@ -19,6 +19,7 @@ LIMITS = RequestLimits(max_body_bytes=10_000, timeout_s=30.0, max_timeout_s=120.
 MODELS = ServedModels(
     "ppocrv6-small",
     (ServedModel("text_detection", "1", "detection"), ServedModel("text_recognition", "2", "recognition")),
+    alternatives=10,
 )
 QUAD = np.array([[10.04, 20.0], [110.26, 20.0], [110.0, 44.0], [10.0, 44.0]], np.float32)
 LINE = TextLine(TextRegion(QUAD, QUAD, 0.912345), Transcription("hello, wörld", 0.987654), turned=180)
