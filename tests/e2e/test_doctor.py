@@ -32,7 +32,9 @@ from triton_models.server import LOOPBACK, Ports, TritonProcess
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
-TINY = ("--skip", "triton-reading")
+QUICK = ("--skip", "triton-keepalive")
+"""That check takes two seconds, and has a test of its own."""
+TINY = ("--skip", "triton-reading", *QUICK)
 """Tiny models read nothing."""
 
 
@@ -161,7 +163,7 @@ async def test_a_certificate_has_expired_and_the_gateway_has_none(triton_runtime
 
 async def test_a_model_is_missing(triton, monkeypatch):
     monkeypatch.setenv("OCR_RECOGNITION_MODEL", "misspelt")
-    await assert_only("triton-contract", "no model misspelt", "--triton", triton.grpc_address)
+    await assert_only("triton-contract", "no model misspelt", "--triton", triton.grpc_address, *QUICK)
 
 
 def copy_models(source: Path, target: Path, prefix: str, charset) -> None:
@@ -195,7 +197,7 @@ def misread(triton_runtime, repositories: Mapping[Names, Path], tmp_path_factory
 async def test_a_charset_is_not_that_of_the_model(misread, models, check, words, monkeypatch):
     monkeypatch.setenv("OCR_DETECTION_MODEL", f"{models}_detection")
     monkeypatch.setenv("OCR_RECOGNITION_MODEL", f"{models}_recognition")
-    await assert_only(check, words, "--triton", misread.grpc_address)
+    await assert_only(check, words, "--triton", misread.grpc_address, *QUICK)
 
 
 async def test_a_tensor_has_another_type(triton_runtime, tmp_path):
@@ -203,48 +205,61 @@ async def test_a_tensor_has_another_type(triton_runtime, tmp_path):
     config = tmp_path / "models" / "text_recognition" / "config.pbtxt"
     config.write_text(config.read_text().replace("TYPE_INT32", "TYPE_INT64"))
     with tiny.process:
-        await assert_only("triton-contract", "TYPE_INT64 [-1], expected TYPE_INT32", "--triton", tiny.address)
+        await assert_only("triton-contract", "TYPE_INT64 [-1], expected TYPE_INT32", "--triton", tiny.address, *QUICK)
+
+
+@pytest.fixture(scope="module")
+def sick(triton_runtime, tmp_path_factory) -> Iterator[TinyTriton]:
+    """A server for the tests that follow, each of which makes it worse."""
+    with tiny_tritons(triton_runtime, tmp_path_factory.mktemp("sick"), 1) as (tiny,):
+        yield tiny
+        os.killpg(tiny.pid, signal.SIGKILL)  # with a dead stub, or one that hangs, it would be waited for
+
+
+async def test_a_triton_is_stopped(sick):
+    os.kill(sick.pid, signal.SIGSTOP)
+    try:
+        await assert_only("triton-protocol", "speaks nothing", "--triton", sick.address)
+    finally:
+        os.kill(sick.pid, signal.SIGCONT)
 
 
 @pytest.mark.parametrize(
-    ("how", "words"),
+    ("model", "how", "words"),
     [
-        ("exit", "says that it is ready, but text_detection: the model's process has died"),
-        ("fail", "says that it is ready, but text_detection: the model failed"),
-        ("hang", "says that it is ready, but text_detection: no answer in time"),
+        ("text_detection", "fail", "text_detection: the model failed"),
+        ("text_detection", "exit", "text_detection: the model's process has died"),
     ],
 )
-async def test_triton_says_that_it_is_ready_and_is_not(triton_runtime, tmp_path, how, words):
+async def test_triton_says_that_it_is_ready_and_is_not(sick, model, how, words):
+    sick.break_model(model, how)
+    words = f"Triton says that it is ready, but {words}"
+    await assert_only("triton-inference", words, "--triton", sick.address, *QUICK)
+
+
+async def test_nor_is_it_when_a_model_hangs(triton_runtime, tmp_path):
     with tiny_tritons(triton_runtime, tmp_path, 1) as (tiny,):
-        tiny.break_model("text_detection", how)
-        await assert_only("triton-inference", words, "--triton", tiny.address)
-        if how == "hang":
-            os.killpg(tiny.pid, signal.SIGKILL)  # it would be waited for
+        tiny.break_model("text_recognition", "hang")
+        words = "Triton says that it is ready, but text_recognition: no answer in time"
+        await assert_only("triton-inference", words, "--triton", tiny.address, *QUICK)
+        os.killpg(tiny.pid, signal.SIGKILL)  # it would be waited for
 
 
-# Servers that are started wrongly, stopped, or have too much to do.
+# Servers that are started wrongly, or have too much to do.
 
 
-async def test_a_triton_is_stopped(triton_runtime, tmp_path):
-    with tiny_tritons(triton_runtime, tmp_path, 1) as (tiny,):
-        os.kill(tiny.pid, signal.SIGSTOP)
-        await assert_only("triton-protocol", "speaks nothing", "--triton", tiny.address)
-
-
-async def test_a_triton_does_not_allow_pings(triton_runtime, tmp_path):
+async def test_a_triton_is_started_without_the_flags_of_deploy(triton_runtime, tmp_path):
+    """It allows no pings, and listens for everybody."""
     flags = (
+        "--grpc-address=0.0.0.0",
         "--grpc-http2-min-recv-ping-interval-without-data=300000",
         "--grpc-http2-max-ping-strikes=2",
         "--grpc-keepalive-permit-without-calls=0",
     )
     with TinyTriton(triton_runtime, tmp_path, flags).process as server:
-        await assert_only("triton-keepalive", "Too many pings", "--triton", server.grpc_address, *TINY)
-
-
-async def test_a_triton_listens_for_everybody(triton_runtime, tmp_path):
-    with TinyTriton(triton_runtime, tmp_path, ("--grpc-address=0.0.0.0",)).process as server:
-        found = await diagnose("--triton", server.grpc_address, *TINY)
-    assert sorted(found) == ["machine-ports", "triton-management", "triton-version"]
+        found = await diagnose("--triton", server.grpc_address, "--skip", "triton-reading")
+    assert sorted(found) == ["machine-ports", "triton-keepalive", "triton-management", "triton-version"]
+    assert "Too many pings" in found["triton-keepalive"]
     assert "listens on" in found["machine-ports"]
     assert "may use model-repository, shared-memory, logging, trace" in found["triton-management"]
 
@@ -276,7 +291,7 @@ async def test_a_model_did_not_load(triton_runtime, tmp_path):
     tiny = TinyTriton(triton_runtime, tmp_path, ("--exit-on-error=false", "--strict-readiness=false"))
     (tmp_path / "models" / "text_recognition" / "1" / "model.py").write_text("broken")
     with tiny.process as server:
-        found = await diagnose("--triton", server.grpc_address, "--triton-log", server.log_file)
+        found = await diagnose("--triton", server.grpc_address, "--triton-log", server.log_file, *QUICK)
     assert sorted(found) == ["log-models", "triton-contract"]
     assert "failed to load 'text_recognition'" in found["log-models"]
 
@@ -333,7 +348,7 @@ async def test_a_gateway_says_that_it_is_ready_and_is_not(healthy):
     with running_gateway(healthy.grpc_address, **ONLY_REQUESTS) as url:
         (recogniser,) = [pid for pid in group_members(healthy.pid) if "/text_recognition/1/" in command_of(pid)]
         os.kill(recogniser, signal.SIGKILL)
-        found = await diagnose("--gateway", url, "--triton", healthy.grpc_address)
+        found = await diagnose("--gateway", url, "--triton", healthy.grpc_address, *QUICK)
     assert sorted(found) == ["gateway-reading", "triton-inference"]
     assert "says that it is ready, but can't read" in found["gateway-reading"]
     assert "text_recognition: the model's process has died" in found["triton-inference"]
