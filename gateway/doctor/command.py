@@ -5,7 +5,8 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,18 +77,29 @@ class System:
 
 def run(options: argparse.Namespace, say: Say) -> int:
     """Look, and print what is wrong; the exit code."""
-    logging.disable(logging.CRITICAL)  # what the gateway's own parts say of a Triton, the findings say better
     if options.list:
         for check in table.CHECKS:
             print(f"{check.name:<24} {check.question}")
         return report.HEALTHY
     try:
-        findings = asyncio.run(examine(options))
+        with silent_logs():
+            findings = asyncio.run(examine(options))
     except SettingsError as failure:
         say(f"ocr-gateway doctor: {failure}")
         return report.NOT_SEEN
     _print(findings, options, say)
     return report.exit_code(findings)
+
+
+@contextmanager
+def silent_logs() -> Iterator[None]:
+    """Without the log: what the gateway's own parts say of a Triton, the findings say better."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 def _print(findings: Sequence[Finding], options: argparse.Namespace, say: Say) -> None:

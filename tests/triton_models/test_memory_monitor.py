@@ -1,5 +1,6 @@
 """The memory monitor of Python backends: slopes of made series, and what it shows through a fake of Triton's module."""
 
+import mmap
 import random
 import re
 import shutil
@@ -200,6 +201,13 @@ def run(monitor, times, clock=None, step_s=0.0):
             clock.now += step_s
 
 
+def fresh_pages(size):
+    """Memory that the process did not have before, whatever its allocator has kept."""
+    pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    pages.write(b"x" * size)
+    return pages
+
+
 def key(name, **more):
     return (name, *sorted({"model": "echo", "version": "3", "model_instance": "echo_0_1", **more}.items()))
 
@@ -221,7 +229,7 @@ def test_a_leak_is_shown_after_some_hundred_requests_and_counted_by_request():
     monitor = MemoryMonitor(ARGS, server, clock)
     for _ in range(200):
         with monitor.watching(4):
-            kept.append(bytearray(b"x" * 100 * KB))
+            kept.append(fresh_pages(100 * KB))
     assert not any(name == GROWTH for name, *_ in server.gauges)
     clock.now += INTERVAL_S
     run(monitor, 1)
