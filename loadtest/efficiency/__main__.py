@@ -18,7 +18,7 @@ from gateway.app import event_loop_factory
 from loadtest.accuracy.circumstances import ROOT, observe
 from loadtest.accuracy.report import table
 from loadtest.document import Markers, update_document
-from loadtest.efficiency.measure import Rates, measure
+from loadtest.efficiency.measure import CONCURRENCIES, Plan, Rates, measure
 from loadtest.stages.pages import corpus_mixes, reference_page
 from loadtest.stages.stand import triton
 
@@ -35,6 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--model-sets", nargs="+", default=MODEL_SETS, help="(default: both small and tiny)")
     parser.add_argument("--rounds", type=int, default=2, help="of each kind of client (default: %(default)s)")
     parser.add_argument("--pages", type=int, default=16, help="in each round, at the least (default: %(default)s)")
+    parser.add_argument("--mixes", nargs="+", help="of the corpus (default: all)")
+    parser.add_argument("--concurrencies", nargs="+", type=int, default=CONCURRENCIES, help="(default: 1 8 32)")
     parser.add_argument("--corpus", type=Path, default=CORPUS, help="(default: %(default)s)")
     options = parser.parse_args(arguments)
     RESULTS.mkdir(parents=True, exist_ok=True)
@@ -61,12 +63,20 @@ def run(model_set: str, options: argparse.Namespace) -> Mapping[int, Rates]:
         asyncio.Runner(loop_factory=event_loop_factory()) as runner,
     ):
         folder = Path(name)
-        return runner.run(measure(address, pages_in(folder, options.corpus), options.rounds, options.pages, folder))
+        return runner.run(
+            measure(
+                address,
+                pages_in(folder, options.corpus, options.mixes),
+                Plan(options.concurrencies, options.rounds, options.pages),
+                folder,
+            )
+        )
 
 
-def pages_in(folder: Path, corpus: Path) -> list[Path]:
+def pages_in(folder: Path, corpus: Path, wanted: Sequence[str] | None) -> list[Path]:
     """Files to read: two of each mix, in turn; without a corpus the drawn page."""
-    mixes = corpus_mixes(corpus).values() if corpus.is_dir() else [[reference_page()]]
+    found = corpus_mixes(corpus) if corpus.is_dir() else {"reference": [reference_page()]}
+    mixes = [pages for name, pages in found.items() if wanted is None or name in wanted]
     pages = [page for group in islice(zip(*mixes, strict=False), OF_EACH_MIX) for page in group]
     for page in pages:
         (folder / page.name).write_bytes(page.data)

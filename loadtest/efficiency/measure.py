@@ -36,19 +36,32 @@ class Rates:
         return median(self.http) / median(self.bare)
 
 
-async def measure(
-    triton: str, pages: Sequence[Path], rounds: int, pages_a_round: int, folder: Path
-) -> Mapping[int, Rates]:
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much is measured.
+
+    Attributes:
+        concurrencies: pages under way at once.
+        rounds: of each kind of client.
+        pages: in each round, at the least.
+    """
+
+    concurrencies: Sequence[int]
+    rounds: int
+    pages: int
+
+
+async def measure(triton: str, pages: Sequence[Path], plan: Plan, folder: Path) -> Mapping[int, Rates]:
     """The rates by concurrency."""
     recorded = await record(triton, pages)
     data = [page.read_bytes() for page in pages]
     bare = BareClient(triton, recorded)
-    rates = {concurrency: Rates() for concurrency in CONCURRENCIES}
+    rates = {concurrency: Rates() for concurrency in plan.concurrencies}
     async with gateway(triton, folder) as (port, _):
         http = HttpClient(port, data)
-        for number in range(rounds):
+        for number in range(plan.rounds):
             for concurrency, one in rates.items():
-                count = max(pages_a_round, concurrency)
+                count = max(plan.pages, concurrency)
                 turns = [(http.read, one.http), (bare.read, one.bare)]
                 for read, found in turns if number % 2 == 0 else turns[::-1]:
                     found.append(await rate(read, count, concurrency))
