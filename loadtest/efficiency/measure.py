@@ -10,10 +10,10 @@ from statistics import median
 from loadtest.efficiency.bare import BareClient, record
 from loadtest.gpu.http_client import Connection
 from loadtest.stages.measure import OK, PAGE_TIMEOUT_S, gateway
+from loadtest.stages.stand import say
 from triton_models.server import LOOPBACK
 
 CONCURRENCIES = (1, 8, 32)
-THROUGH_HTTP, BARE = "HTTP", "bare"
 
 Read = Callable[[int], Awaitable[None]]
 
@@ -65,6 +65,8 @@ async def measure(triton: str, pages: Sequence[Path], plan: Plan, folder: Path) 
                 turns = [(http.read, one.http), (bare.read, one.bare)]
                 for read, found in turns if number % 2 == 0 else turns[::-1]:
                     found.append(await rate(read, count, concurrency))
+                    way = "HTTP" if found is one.http else "bare gRPC"
+                    say(f"{found[-1]:.2f} pages/s, {concurrency} at a time ({way})")
                     http.close()  # or the gateway does, while the other client has its turn
     await bare.close()
     return rates
