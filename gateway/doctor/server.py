@@ -24,6 +24,8 @@ QUICK_S = 0.3
 """Pings are tried at this pace first, which the servers of deploy/ allow; it takes a second and a half."""
 TRIED_PINGS = 5
 """A server's default is to break off at the third that comes too early; the first never does."""
+WATCHED_INTERVALS = TRIED_PINGS + 2
+"""So long a call is watched that is to be broken off: pings are a little late, and so is the answer."""
 PING = bytes((0, 0, 8, 6, 0, 0, 0, 0, 0)) + bytes(8)
 """A frame of HTTP/2 (RFC 9113, 6.7)."""
 TOO_MANY = "too many pings"
@@ -89,9 +91,9 @@ async def ping(target: TritonTarget, interval_s: float) -> str:
     # By default gRPC itself leaves out pings when nothing is sent; the server shall see them all.
     arguments = (*ChannelOptions(keepalive_s=interval_s).arguments(), ("grpc.http2.max_pings_without_data", 0))
     async with _channel(target, arguments) as channel:
-        call = GRPCInferenceServiceStub(channel).ModelStreamInfer(timeout=TRIED_PINGS * interval_s + QUICK_S)
+        call = GRPCInferenceServiceStub(channel).ModelStreamInfer(timeout=2 * WATCHED_INTERVALS * interval_s)
         try:
-            async with asyncio.timeout(TRIED_PINGS * interval_s):
+            async with asyncio.timeout(WATCHED_INTERVALS * interval_s):
                 await call.read()
         except TimeoutError:
             return ""
