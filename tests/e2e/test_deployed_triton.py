@@ -30,7 +30,7 @@ pytestmark = pytest.mark.e2e
 ROOT = Path(__file__).parents[2]
 KEY = "0123456789abcdef"
 COMMANDS = deployed.triton_commands()
-OURS = {"--model-set"}
+OURS = {"--model-set", "--model-sets"}
 """Flags of our own commands that begin like one of Triton's; all of its own have two words or more."""
 
 
