@@ -14,6 +14,7 @@ from loadtest.accuracy.corpus import Chooser, first, quick_selection, smallest_o
 from loadtest.accuracy.errors import AccuracyError
 from loadtest.accuracy.floors import CORPUS_FLOORS, QUICK_FLOORS
 from loadtest.document import DocumentError
+from loadtest.terminal import say
 
 DOCUMENT = ROOT / "docs" / "accuracy.md"
 EXIT_OK, EXIT_MISSED, EXIT_IMPOSSIBLE = 0, 1, 2
@@ -74,11 +75,6 @@ def chooser(given: argparse.Namespace) -> Chooser:
     if given.quick:
         return quick_selection
     return smallest_of_each_group if given.sample else partial(first, given.limit)
-
-
-def say(line: str) -> None:
-    """Tell the person at the terminal, apart from the report."""
-    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from loadtest.accuracy.local_gateway import local_gateway
 from loadtest.boxes.cases import CASES, SIZES
 from loadtest.boxes.drawn import Drawing, Glyph
 from loadtest.boxes.overlap import Overlap, Placed, overlap, read
+from loadtest.terminal import say
 
 DRAWN, WORD, CHARACTER = (0, 160, 0), (200, 80, 0), (0, 0, 230)
 """Colours, blue first."""
@@ -77,11 +78,6 @@ def picture(drawing: Drawing, placed: Placed) -> cv2.typing.MatLike:
 def outline(glyph: Glyph) -> cv2.typing.MatLike:
     """Its corners in pixels of the enlarged picture."""
     return np.rint(4 * glyph.quad).astype(np.int32)
-
-
-def say(line: str) -> None:
-    """Tell the person at the terminal, apart from the table."""
-    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from loadtest.document import DocumentError, Markers, update_document
 from loadtest.documents.chart import chart
 from loadtest.documents.made import fax, scanned_pdf
 from loadtest.documents.streaming import TIMEOUT_S, Leaving, Run, leave_after, read_all
+from loadtest.terminal import say
 
 DOCUMENT = ROOT / "docs" / "documents.md"
 PICTURE = ROOT / "docs" / "documents.svg"
@@ -61,11 +62,6 @@ def report(runs: Sequence[Run], leaving: Leaving) -> Iterator[str]:
         yield f"| {run.pages_per_s:.2f} | {run.right} of {len(run.document.titles)} | {memory} |\n"
     yield f"\nA client that left after {leaving.pages} pages: a second later the gateway and its decoders used "
     yield f"{leaving.processor_share:.1%} of a core.\n\n![memory over the pages](documents.svg)\n"
-
-
-def say(line: str) -> None:
-    """Tell the person at the terminal."""
-    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

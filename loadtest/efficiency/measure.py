@@ -10,7 +10,7 @@ from statistics import median
 from loadtest.efficiency.bare import BareClient, record
 from loadtest.gpu.http_client import Connection
 from loadtest.stages.measure import OK, PAGE_TIMEOUT_S, gateway
-from loadtest.stages.stand import say
+from loadtest.terminal import say
 from triton_models.server import LOOPBACK
 
 CONCURRENCIES = (1, 8, 32)

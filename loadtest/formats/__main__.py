@@ -14,6 +14,7 @@ from loadtest.formats.gateway_side import ask
 from loadtest.formats.odd_files import OddFile, read_odd_files
 from loadtest.formats.peers_side import Peers
 from loadtest.formats.report import Row, table
+from loadtest.terminal import say
 
 CORPUS = ROOT.parent / "shared" / "corpus"
 DOCUMENT = ROOT / "docs" / "formats.md"
@@ -48,11 +49,6 @@ def ask_all(files: Sequence[OddFile]) -> Iterator[Row]:
         for number, file in enumerate(files, start=1):
             say(f"{number} of {len(files)}: {file.path.name}")
             yield Row(file, ask(address, file), others.ask(file.path))
-
-
-def say(line: str) -> None:
-    """Tell the person at the terminal, apart from the table."""
-    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from loadtest.document import DocumentError, Markers, update_document
 from loadtest.order.figures import Kept, Quads, kept, top_to_bottom
 from loadtest.order.layouts import LAYOUTS, Layout
 from loadtest.order.picture import picture
+from loadtest.terminal import say
 
 DOCUMENT = ROOT / "docs" / "reading-order.md"
 READERS = ("plain sort", "rapidocr", "gateway")
@@ -120,11 +121,6 @@ def mean_cells(pages: Sequence[Figures]) -> list[str]:
     taus = [float(np.mean([page[name].tau for page in pages])) for name in READERS]
     neighbours = [float(np.mean([page[name].neighbours for page in pages])) for name in READERS]
     return [str(lines), *(f"{value:.3f}" for value in (*taus, *neighbours))]
-
-
-def say(line: str) -> None:
-    """Tell the person at the terminal, apart from the table."""
-    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

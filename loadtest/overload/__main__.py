@@ -13,6 +13,7 @@ from loadtest.document import DocumentError
 from loadtest.overload.campaign import Options, Outcome, run
 from loadtest.overload.errors import OverloadError
 from loadtest.overload.stand import STANDS, possible
+from loadtest.terminal import say
 from tests.drills.errors import DrillError
 
 DOCUMENT = ROOT / "docs" / "overload.md"
@@ -59,11 +60,6 @@ def to_options(given: argparse.Namespace, stands: Sequence[str]) -> Options:
     chosen = [given.only] if given.only else list(stands)
     whole = set(chosen) == set(STANDS) and given.seconds >= SECONDS and not given.no_document
     return Options(chosen, given.seconds, given.out, DOCUMENT if whole else None)
-
-
-def say(line: str) -> None:
-    """Tell the person at the terminal, apart from the report."""
-    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

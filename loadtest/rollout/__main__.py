@@ -11,6 +11,7 @@ from loadtest.accuracy.circumstances import ROOT
 from loadtest.document import DocumentError
 from loadtest.rollout.campaign import Options, run
 from loadtest.rollout.steps import steps
+from loadtest.terminal import say
 from tests.drills.errors import DrillError
 from triton_models.errors import BuildError
 from triton_models.preconditions import PreconditionError
@@ -61,11 +62,6 @@ def to_options(given: argparse.Namespace) -> Options:
         out=given.out,
         document=DOCUMENT if whole else None,
     )
-
-
-def say(line: str) -> None:
-    """Tell the person at the terminal, apart from the report."""
-    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
 """A Triton with one of the catalog's model sets, made if need be, for the time of a measurement."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from gateway.local import PairOptions, build_models
 from loadtest.accuracy.circumstances import ROOT
+from loadtest.terminal import say
 from triton_models.runtime import install_runtime
 from triton_models.server import LOOPBACK, Ports, TritonProcess
 
@@ -20,8 +20,3 @@ def triton(model_set: str, folder: Path) -> Iterator[str]:
     runtime = install_runtime(HOME / "triton", say)
     with TritonProcess(runtime, repository, log_file=folder / "triton.log", ports=Ports.free()) as server:
         yield server.grpc_address
-
-
-def say(line: str) -> None:
-    """Tell the person at the terminal."""
-    print(line, file=sys.stderr, flush=True)

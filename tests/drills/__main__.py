@@ -9,6 +9,7 @@ from pathlib import Path
 
 from loadtest.accuracy.circumstances import ROOT
 from loadtest.document import DocumentError
+from loadtest.terminal import say
 from tests.drills.campaign import Options, run
 from tests.drills.errors import DrillError
 from tests.drills.faults import FAULTS, SHORT
@@ -64,11 +65,6 @@ def to_options(given: argparse.Namespace) -> Options:
         out=given.out,
         document=given.document or (DOCUMENT if whole else None),
     )
-
-
-def say(line: str) -> None:
-    """Tell the person at the terminal, apart from the report."""
-    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from loadtest.accuracy.circumstances import ROOT
 from loadtest.accuracy.errors import AccuracyError
+from loadtest.terminal import say
 from tests.fuzz.environment import prepare
 from tests.fuzz.fuzzers import Outcome, run_atheris, run_hypothesis, run_schemathesis
 from tests.fuzz.service import fake_gateway
@@ -50,11 +51,6 @@ def told(outcome: Outcome) -> Outcome:
     said = "nothing found" if outcome.passed else f"FOUND something, see {outcome.log}"
     say(f"{outcome.name}: {outcome.cases:,} cases, {said}")
     return outcome
-
-
-def say(line: str) -> None:
-    """Tell the person at the terminal."""
-    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":
