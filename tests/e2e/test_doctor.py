@@ -16,6 +16,7 @@ from certificates import NAME, NEEDS_OPENSSL, make_authority
 from gateways import ONLY_REQUESTS, running_gateway
 from google.protobuf import text_format
 from served_models import EDITED
+from stopping import stopped
 from tiny_tritons import Load, TinyTriton, tiny_tritons
 from tritonclient.grpc.model_config_pb2 import ModelConfig
 
@@ -217,11 +218,8 @@ def sick(triton_runtime, tmp_path_factory) -> Iterator[TinyTriton]:
 
 
 async def test_a_triton_is_stopped(sick):
-    os.kill(sick.pid, signal.SIGSTOP)
-    try:
+    with stopped(sick.pid):
         await assert_only("triton-protocol", "speaks nothing", "--triton", sick.address)
-    finally:
-        os.kill(sick.pid, signal.SIGCONT)
 
 
 @pytest.mark.parametrize(

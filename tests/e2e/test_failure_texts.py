@@ -9,7 +9,7 @@ Not provoked, for want of a way: a full /dev/shm, and a reset stream. Texts of G
 import asyncio
 import os
 import signal
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import grpc
@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from grpc import StatusCode
 from scripted_models import BREAK, SAY, SLEEP, add_ensemble, add_hungry_model, add_scripted_model, asking
+from stopping import stopped
 from tritonclient.grpc.service_pb2 import (
     ModelMetadataRequest,
     ModelReadyRequest,
@@ -114,16 +115,6 @@ async def connected(address, **options):
     arguments = {**dict(ChannelOptions().arguments()), **options}
     async with grpc.aio.insecure_channel(address, list(arguments.items())) as channel:
         yield GRPCInferenceServiceStub(channel)
-
-
-@contextmanager
-def stopped(server):
-    """The server is hung while the context lasts."""
-    os.kill(server.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(server.pid, signal.SIGCONT)
 
 
 def ask(stub, model, x=0.0, *, timeout_s=20.0, **options):
@@ -229,20 +220,20 @@ async def test_down_killed_with_a_call_under_way(own_server):
 async def test_hung_the_deadline_comes_first(server):
     async with connected(server.grpc_address) as stub:
         await ask(stub, "sleeper")
-        with stopped(server):
+        with stopped(server.pid):
             assert await outcome(ask(stub, "sleeper", timeout_s=0.3)) == (StatusCode.DEADLINE_EXCEEDED, NO_ANSWER)
 
 
 async def test_hung_the_ping_is_not_answered(server):
     async with connected(server.grpc_address) as stub:
         await ask(stub, "sleeper")
-        with stopped(server):
+        with stopped(server.pid):
             assert await outcome(ask(stub, "sleeper")) == (StatusCode.UNAVAILABLE, NO_SIGN_OF_LIFE)
 
 
 async def test_hung_a_new_connection_is_taken_but_nothing_is_said_on_it(server):
     async with connected(server.grpc_address) as stub:
-        with stopped(server):
+        with stopped(server.pid):
             assert await outcome(ask(stub, "sleeper")) == (StatusCode.UNAVAILABLE, NO_SIGN_OF_LIFE)
 
 

@@ -1,10 +1,7 @@
 """A Triton that hangs (SIGSTOP): its kernel still takes connections, but nothing answers."""
 
 import asyncio
-import os
-import signal
 import time
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import cycle
 
@@ -12,6 +9,7 @@ import httpx
 import pytest
 from gateways import running_gateway
 from rendered_pages import lines_of_small_page, png, small_page
+from stopping import stopped
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -57,15 +55,6 @@ def some_are_answered(requests):
     return any(request.done() for request in requests)
 
 
-@contextmanager
-def stopped(triton):
-    os.kill(triton.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(triton.pid, signal.SIGCONT)
-
-
 def client_of(url):
     # A connection for each request: one that is idle for five seconds is closed, perhaps just when it is used again.
     limits = httpx.Limits(max_keepalive_connections=0)
@@ -87,7 +76,7 @@ async def test_a_hang_costs_every_request_a_503_in_time_and_is_over_with_the_nex
     with running_gateway(own_triton.grpc_address) as url:
         async with client_of(url) as client:
             sent = await send_slowly(client, cycle([1.5, 2, 2.5, 3]), until=some_are_answered)
-            with stopped(own_triton):
+            with stopped(own_triton.pid):
                 await asyncio.sleep(TO_FINISH_S)
                 in_flight = [request for request in sent if not request.done()]
                 in_flight += await send_slowly(client, [1.5, 2, 2.5, 3])
