@@ -138,11 +138,17 @@ def test_a_thinned_curve_keeps_its_end():
     assert thinned([(count, 0.0) for count in range(1000)], most=10)[-1] == (999, 0.0)
 
 
-def test_the_gpu_is_read_line_by_line_and_words_are_passed_over():
-    lines = "12, 2048, 90.5\\n[N/A], 1, 2\\n50, 4096, 110.5"
-    script = f"import time; print('{lines}', flush=True); time.sleep(9)"
+def test_the_gpu_is_read_line_by_line_and_words_are_passed_over(tmp_path):
+    measuring = tmp_path / "measuring"
+    script = f"""
+import pathlib, time
+while not pathlib.Path({str(measuring)!r}).exists(): time.sleep(0.01)
+print("12, 2048, 90.5\\n[N/A], 1, 2\\n50, 4096, 110.5", flush=True)
+time.sleep(60)
+"""
     with GpuSampler([sys.executable, "-c", script]) as gpu:
         meter = Meter(gpu, {"me": []})
+        measuring.touch()
         while len(gpu.samples) < 2:
             time.sleep(0.01)
         usage = meter.stop()
