@@ -9,7 +9,7 @@ from gateway.arrays import Image, Quad
 from gateway.concurrency import CpuPool
 from gateway.deadline import Deadline
 from gateway.decoders.decoders import Decoders, OpenFile
-from gateway.errors import BackendUnavailable, DeadlineExceeded, InferenceTimeout
+from gateway.errors import BackendError, BackendUnavailable, DeadlineExceeded, InferenceTimeout
 from gateway.inference.backend import Backend
 from gateway.inference.contract import require_alternatives
 from gateway.inference.detector import Detector
@@ -28,6 +28,9 @@ from gateway.region_finder import Found, RegionFinder
 
 STILL_ANSWERING_S = 0.25
 """An answer that is older does not prove that the models are answering now: a hang begins between two answers."""
+
+EXCHANGES = 2
+"""So often a page is begun anew when its models are exchanged for others: by a release, and when that is taken back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,24 +94,44 @@ class OcrPipeline:
         layer = options.areas.take_layer(decoded.text_layer)
         if options.document.text_layer == "only":
             return await self._pool.run(layer_page, decoded, layer, deadline=deadline)
-        contract = self._backend.contract
-        require_alternatives(options.recognition.alternatives, contract.recognition.alternatives)
         with self._judging_timeouts(deadline):
-            found = await self._find(decoded.image, options, deadline, times)
-            found = replace(found, regions=uncovered(found.regions, decoded.text_layer))
-            read = await self._read_regions(decoded.image, found, options, deadline, times)
-            lines = read.lines
-            if options.level != "line":
-                lines = await self._lines.place_words(
-                    decoded.image, lines, characters=options.level == "char", deadline=deadline, times=times
-                )
-        if self._backend.contract != contract:
-            raise BackendUnavailable("the models were exchanged for others while the image was read")
+            found, read = await self._read_by_one_contract(decoded, options, deadline, times)
         height, width = decoded.image.shape[:2]
         warnings = (*decoded.warnings, *found.warnings, *read.warnings, *layer_warnings(decoded, layer))
-        page = Page(decoded.picture, width, height, lines, warnings, found.scaled)
+        page = Page(decoded.picture, width, height, read.lines, warnings, found.scaled)
         with times.stage("order"):
             return await self._pool.run(arranged, page, layer, read.turned, deadline=deadline)
+
+    async def _read_by_one_contract(
+        self, decoded: Decoded, options: PageOptions, deadline: Deadline, times: StageTimes
+    ) -> tuple[Found, Lines]:
+        """What is found and read of a picture; all of it anew if the models meanwhile became others."""
+        for left in reversed(range(EXCHANGES + 1)):
+            contract = self._backend.contract
+            try:
+                outcome = await self._find_and_read(decoded, options, deadline, times)
+            except BackendError:
+                if self._backend.contract == contract or deadline.expired or not left:
+                    raise
+            else:
+                if self._backend.contract == contract:
+                    return outcome
+        raise BackendUnavailable("the models were exchanged for others, again and again, while the image was read")
+
+    async def _find_and_read(
+        self, decoded: Decoded, options: PageOptions, deadline: Deadline, times: StageTimes
+    ) -> tuple[Found, Lines]:
+        require_alternatives(options.recognition.alternatives, self._backend.contract.recognition.alternatives)
+        found = await self._find(decoded.image, options, deadline, times)
+        found = replace(found, regions=uncovered(found.regions, decoded.text_layer))
+        read = await self._read_regions(decoded.image, found, options, deadline, times)
+        if options.level == "line":
+            return found, read
+        characters = options.level == "char"
+        lines = await self._lines.place_words(
+            decoded.image, read.lines, characters=characters, deadline=deadline, times=times
+        )
+        return found, replace(read, lines=lines)
 
     async def read_first(self, data: bytes, options: PageOptions, *, deadline: Deadline, times: StageTimes) -> Page:
         """Read the first page of a file."""

@@ -299,11 +299,39 @@ async def test_a_deadline_that_passes_outside_of_the_models_is_no_fault_of_their
     assert raised.value.stage == "decode"
 
 
-async def test_a_page_read_partly_by_other_models_is_refused():
-    class Exchanged(FakeModels):
-        async def recognize(self, rows, *, timeout_s, alternatives=False):
-            self.contract = dataclasses.replace(self.contract, model_set="other")
-            return await super().recognize(rows, timeout_s=timeout_s, alternatives=alternatives)
+class Exchanged(FakeModels):
+    """Its charset becomes another one while lines are read, so many times; it fails such calls, or does not notice."""
 
-    with pytest.raises(BackendUnavailable, match="exchanged"):
-        await read(Exchanged(), picture(FIRST))
+    def __init__(self, times, *, notices):
+        super().__init__()
+        self.times, self.notices = times, notices
+
+    async def recognize(self, rows, *, timeout_s, alternatives=False):
+        steps = await super().recognize(rows, timeout_s=timeout_s, alternatives=alternatives)
+        if self.times:
+            self.times -= 1
+            charset = ("", *self.contract.recognition.charset[1:-1][::-1], " ")
+            recognition = dataclasses.replace(self.contract.recognition, charset=charset)
+            self.contract = dataclasses.replace(self.contract, recognition=recognition)
+            if self.notices:
+                raise BackendUnavailable("text_recognition: was replaced by a model that reads otherwise")
+        return steps
+
+
+@pytest.mark.parametrize("notices", [True, False])
+@pytest.mark.parametrize(("times", "text"), [(0, "a"), (1, "d"), (2, "a")])
+async def test_a_page_whose_models_are_exchanged_is_read_anew_by_those_that_came(times, text, notices):
+    page = await read(Exchanged(times, notices=notices), picture(FIRST))
+    assert page.text == text
+
+
+@pytest.mark.parametrize("notices", [True, False])
+async def test_a_page_whose_models_are_exchanged_again_and_again_is_refused(notices):
+    with pytest.raises(BackendUnavailable):
+        await read(Exchanged(3, notices=notices), picture(FIRST))
+
+
+async def test_a_page_whose_models_failed_and_were_not_exchanged_is_not_read_anew(models):
+    models.errors["recognize"] = [BackendUnavailable("broken")]
+    with pytest.raises(BackendUnavailable, match="broken"):
+        await read(models, picture(FIRST))

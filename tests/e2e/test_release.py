@@ -1,21 +1,25 @@
-"""Models of a real Triton that serves are replaced, refused and taken back, while calls go on."""
+"""Models of a real Triton that serves are replaced, refused and taken back, while clients have pages read."""
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from functools import partial
+from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
+from typing import Any
 
+import httpx
 import numpy as np
 import onnx
 import pytest
-from gateways import connected
+from gateways import assert_same_answer, connected, running_gateway
 from onnx import numpy_helper
+from rendered_pages import page, png
 from served_models import EDITED
 
 from gateway.__main__ import main
-from gateway.errors import OcrError
 from triton_models import releases
 from triton_models.plans import Names
 from triton_models.runtime import TritonRuntime
@@ -23,8 +27,12 @@ from triton_models.server import Ports, TritonProcess
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
-IMAGE = np.zeros((64, 64, 3), np.uint8)
-ROWS = np.zeros((2, 48, 64, 3), np.uint8)
+CLIENTS = 4
+TEXTS = ("Zebra 2026\nTotal 48.00", "Honey\nZebra Zebra\n12.50", "Zebra Winter Zebra")
+PAGES = [png(page(text.splitlines(), width=360, height=160)) for text in TEXTS]
+OLD, NEW = "Z", "Ƶ"
+"""By which models are told apart: what the new ones write for the class that the old ones have for Z."""
+ORIGINS = ("failed", "mixed", "read by the old models alone", "read by the new ones alone")
 KEY = "an-admin-key"
 RESTRICT = f"model-repository,shared-memory,logging,trace:admin-key={KEY}"
 
@@ -66,97 +74,165 @@ def collapsed(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def renewed(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Models that read as well, by another charset."""
+    folder = tmp_path_factory.mktemp("renewed") / "models"
+    shutil.copytree(source, folder)
+    recogniser = folder / "text_recognition"
+    for config in (recogniser / "config.pbtxt", *(recogniser / "configs").glob("*.pbtxt")):
+        old, new = (f"\\n{letter}\\n" for letter in (OLD, NEW))
+        text = config.read_text(encoding="utf-8")
+        assert text.count(old) == 1
+        config.write_text(text.replace(old, new), encoding="utf-8")
+    return folder
+
+
 @pytest.fixture(autouse=True)
 def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRITON_ADMIN_KEY", KEY)
 
 
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """What the tests work on.
+
+    Attributes:
+        server: the Triton.
+        served: the folder that it loads from.
+        gateway: the URL of a gateway on it.
+    """
+
+    server: TritonProcess
+    served: Path
+    gateway: str
+
+    async def command(self, action: str, *arguments: str) -> int:
+        """`ocr-gateway models`; its exit code."""
+        own = ["--repository", str(self.served), "--triton", self.server.grpc_address]
+        return await asyncio.to_thread(main, ["models", action, *arguments, *own])
+
+    async def versions(self) -> set[str]:
+        async with connected(self.server, EDITED) as backend:
+            contract = backend.contract
+        return {model.version for model in (*contract.detection.models, *contract.recognition.models)}
+
+
+@pytest.fixture(scope="module")
+def stand(server: TritonProcess, served: Path) -> Iterator[Stand]:
+    with running_gateway(server.grpc_address) as url:
+        yield Stand(server, served, url)
+
+
 @asynccontextmanager
-async def under_load(server: TritonProcess) -> AsyncIterator[list[str]]:
-    """Both models are called all the while, by two clients each; gives what came of the calls."""
-    outcomes: list[str] = []
+async def client_of(gateway: str) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(base_url=gateway, timeout=60, trust_env=False) as client:
+        yield client
 
-    async def call(run: Callable[[], Awaitable[object]]) -> None:
-        while True:
-            try:
-                await run()
-                outcomes.append("ok")
-            except OcrError as error:
-                outcomes.append(f"{error.code}: {error.detail}")
-            await asyncio.sleep(0.05)
 
-    async with connected(server, EDITED) as backend:
-        detect = partial(backend.detect, IMAGE, timeout_s=60)
-        recognize = partial(backend.recognize, ROWS, timeout_s=60)
-        tasks = [asyncio.create_task(call(run)) for run in (detect, recognize) * 2]
+async def read(client: httpx.AsyncClient, data: bytes) -> httpx.Response:
+    return await client.post("/v1/ocr", params={"min_side": 0}, content=data)
+
+
+async def read_alone(gateway: str) -> list[dict[str, Any]]:
+    """What the models that serve say of each page, while nobody else asks."""
+    async with client_of(gateway) as client:
+        return [(await read(client, data)).json() for data in PAGES]
+
+
+@asynccontextmanager
+async def under_load(gateway: str) -> AsyncIterator[list[tuple[int, httpx.Response]]]:
+    """Clients have the pages read all the while; gives which were read, and the answers."""
+    answers: list[tuple[int, httpx.Response]] = []
+    ended = asyncio.Event()
+
+    async def ask(first: int) -> None:
+        async with client_of(gateway) as client:
+            for number in cycle(range(len(PAGES))):
+                which = (first + number) % len(PAGES)
+                answers.append((which, await read(client, PAGES[which])))
+                if ended.is_set():
+                    return
+
+    async with asyncio.TaskGroup() as tasks:
+        for client in range(CLIENTS):
+            tasks.create_task(ask(client))
         try:
-            yield outcomes
+            yield answers
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            ended.set()
 
 
-async def command(server: TritonProcess, served: Path, action: str, *arguments: str) -> int:
-    own = ["--repository", str(served), "--triton", server.grpc_address]
-    return await asyncio.to_thread(main, ["models", action, *arguments, *own])
+def origin(response: httpx.Response, old: dict[str, Any], new: dict[str, Any]) -> str:
+    """One of `ORIGINS`. By its letter it is known whose answer it should be; then all of it must be theirs."""
+    if not response.is_success:
+        return "failed"
+    answer = response.json()
+    for expected, name in ((old, ORIGINS[2]), (new, ORIGINS[3])):
+        if answer["pages"][0]["text"] == expected["pages"][0]["text"]:
+            assert_same_answer(answer, expected)
+            return name
+    return "mixed"
 
 
-async def test_a_release_is_refused_if_it_reads_nonsense_served_if_it_reads_well_and_taken_back(
-    server: TritonProcess, served: Path, source: Path, collapsed: Path, capsys: pytest.CaptureFixture[str]
+async def test_under_load_nonsense_is_refused_another_charset_released_and_taken_back_and_no_request_fails(
+    stand: Stand, collapsed: Path, renewed: Path, capsys: pytest.CaptureFixture[str], measured: Callable[[str], None]
 ) -> None:
-    before = releases.summary(served)
-    async with under_load(server) as outcomes:
-        assert await command(server, served, "deploy", str(collapsed)) == 3
+    """Every page is what the old models alone make of it, or the new ones alone: never a part of each."""
+    before = releases.summary(stand.served)
+    old = await read_alone(stand.gateway)
+    async with under_load(stand.gateway) as during_release:
+        assert await stand.command("deploy", str(collapsed)) == 3
         assert "of the characters rightly, those that serve 100.0%" in capsys.readouterr().err
-        assert releases.summary(served) == before
-        assert await command(server, served, "deploy", str(source)) == 0
-        assert await versions(server) == {"2"}
-        assert await command(server, served, "rollback") == 0
-        assert await versions(server) == {"1"}
-    assert len(outcomes) > 100
-    assert set(outcomes) == {"ok"}
-    with capsys.disabled():
-        print(f"\nmodels refused, released and taken back: {len(outcomes)} calls meanwhile, none failed")
-    assert releases.summary(served) == before
-    assert await command(server, served, "rollback") == 1
+        assert releases.summary(stand.served) == before
+        assert await stand.command("deploy", str(renewed)) == 0
+        assert await stand.versions() == {"2"}
+    new = await read_alone(stand.gateway)
+    async with under_load(stand.gateway) as during_rollback:
+        assert await stand.command("rollback") == 0
+        assert await stand.versions() == {"1"}
+    assert [answer["pages"][0]["text"] for answer in old] == list(TEXTS)
+    assert [answer["pages"][0]["text"] for answer in new] == [text.replace(OLD, NEW) for text in TEXTS]
+    counts = Counter(origin(answer, old[which], new[which]) for which, answer in (*during_release, *during_rollback))
+    measured(
+        "models refused, released with another charset, and rolled back under load: "
+        f"{counts.total()} requests over HTTP, " + ", ".join(f"{counts[name]} {name}" for name in ORIGINS)
+    )
+    assert counts["failed"] == counts["mixed"] == 0
+    assert counts["read by the old models alone"] > 0 < counts["read by the new ones alone"]
+    assert releases.summary(stand.served) == before
+    assert await stand.command("rollback") == 1
 
 
-async def test_what_serves_is_said(server: TritonProcess, served: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert await command(server, served, "status") == 0
+async def test_what_serves_is_said(stand: Stand, capsys: pytest.CaptureFixture[str]) -> None:
+    assert await stand.command("status") == 0
     assert "text_recognition: 1\n" in (said := capsys.readouterr().err)
     assert "its models work" in said
 
 
 async def test_who_has_not_the_key_releases_nothing(
-    server: TritonProcess, served: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+    stand: Stand, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRITON_ADMIN_KEY", "wrong")
-    before = folders(served)
-    assert await command(server, served, "deploy", str(source)) == 1
-    assert folders(served) == before
-    assert releases.summary(served) == releases.summary(source)
+    before = folders(stand.served)
+    assert await stand.command("deploy", str(source)) == 1
+    assert folders(stand.served) == before
+    assert releases.summary(stand.served) == releases.summary(source)
 
 
 async def test_what_can_not_be_loaded_changes_nothing_and_leaves_triton_ready(
-    server: TritonProcess, served: Path, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    stand: Stand, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copytree(source, tmp_path / "broken")
     (tmp_path / "broken" / "text_recognition" / "1" / "model.onnx").write_bytes(b"not a model")
-    before = folders(served)
-    assert await command(server, served, "deploy", str(tmp_path / "broken")) == 1
+    before = folders(stand.served)
+    assert await stand.command("deploy", str(tmp_path / "broken")) == 1
     assert "did not load candidate_text_recognition" in capsys.readouterr().err
-    assert folders(served) == before
-    assert server.is_ready(), (
+    assert folders(stand.served) == before
+    assert stand.server.is_ready(), (
         "without --strict-readiness=false one model that fails takes a sound server out of service"
     )
 
 
 def folders(repository: Path) -> list[str]:
     return sorted(path.name for path in repository.iterdir())
-
-
-async def versions(server: TritonProcess) -> set[str]:
-    async with connected(server, EDITED) as backend:
-        contract = backend.contract
-    return {model.version for model in (*contract.detection.models, *contract.recognition.models)}
