@@ -18,6 +18,5 @@ METRICS = (
     "nv_gpu_memory_free_bytes",
     "gpu_memory_used_bytes",
 )
-ADDRESSES = ("/v2/repository/models/{}/ready",)
 LABELS = ("model_name",)
 """Of Triton's metrics, which are `model` and `version`."""

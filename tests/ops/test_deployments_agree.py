@@ -4,7 +4,9 @@ import json
 import re
 
 import pytest
+import yaml
 
+from gateway.doctor.machine import FEW_FILES, SHM_LEAST_BYTES
 from gateway.settings import PREFIX, Settings
 from tests.ops import deployed
 
@@ -14,6 +16,7 @@ DEFAULTS = {name: field.default for name, field in Settings.model_fields.items()
 LONGEST_SHUTDOWN_S = DEFAULTS["drain_delay_s"] + DEFAULTS["max_timeout_s"] + 2
 RESTRICTED = {"model-repository", "shared-memory", "logging", "trace"}
 NGINX = deployed.DEPLOY / "nginx"
+DOCKER = deployed.DEPLOY / "docker"
 
 
 @pytest.mark.parametrize("where", ENVIRONMENTS)
@@ -157,6 +160,101 @@ def test_ports_of_gateways_are_those_that_are_asked():
     assert servers(deployed.DEPLOY / "compose" / "gateways.conf") == {f"{address}:{port}" for address in behind}
     assert servers(NGINX / "gateways.conf") == {"127.0.0.1:8081", "127.0.0.1:8082"}
     assert "ocr-gateway@8081 ocr-gateway@8082" in (deployed.SYSTEMD / "ocr-gateway@.service").read_text()
+
+
+def test_prometheus_asks_gateways_where_their_metrics_are():
+    """On the port for operators where there is one: the other one has no metrics then."""
+    names = ("gateway-1", "gateway-2")
+    assert targets("compose/targets/gateways.yml") == {f"{name}:{metrics_port('compose')}" for name in names}
+    assert targets("prometheus/targets/gateways.yml") == servers(NGINX / "gateways.conf")
+    assert "OCR_OPS_PORT" not in ENVIRONMENTS["systemd"], "two gateways of one machine would want the same one"
+
+
+def test_pods_of_gateways_are_scraped_and_may_be_at_the_port_of_their_metrics():
+    annotations = deployed.base("Deployment", "gateway")["spec"]["template"]["metadata"]["annotations"]
+    assert annotations["prometheus.io/port"] == metrics_port("kubernetes")
+    (name,) = [
+        port["name"]
+        for port in deployed.container("gateway")["ports"]
+        if str(port["containerPort"]) == annotations["prometheus.io/port"]
+    ]
+    assert f"gateway;{name}" in kept_pods()
+    assert f"gateway;{name}" not in {f"gateway;{port['targetPort']}" for port in service_ports("gateway")}
+    assert callers("gateway")[name] == ["monitoring"]
+
+
+def test_health_is_asked_where_clients_are_so_that_it_is_their_port_that_is_well():
+    gateway = deployed.container("gateway")
+    probes = ("startupProbe", "livenessProbe", "readinessProbe")
+    assert {gateway[probe]["httpGet"]["port"] for probe in probes} == {"http"}
+    assert "OCR_PORT" in re.search(r"(?s)HEALTHCHECK.*?livez", (DOCKER / "Dockerfile").read_text())[0]
+
+
+def test_prometheus_asks_tritons_where_their_metrics_are():
+    port = TRITONS["compose gpu"]["metrics-port"]
+    assert targets("compose/targets/tritons.yml") == {f"triton:{port}"}
+    assert targets("prometheus/targets/tritons.yml") == {f"127.0.0.1:{TRITONS['systemd']['metrics-port']}"}
+    annotations = deployed.base("Deployment", "triton")["spec"]["template"]["metadata"]["annotations"]
+    assert annotations["prometheus.io/port"] == TRITONS["kubernetes gpu"]["metrics-port"]
+    assert "triton;metrics" in kept_pods()
+    assert callers("triton")["metrics"] == ["monitoring"]
+
+
+def test_prometheus_is_in_the_networks_of_what_it_asks_in_compose():
+    services = deployed.compose()
+    for asked, network in (("gateway-1", "front"), ("triton-gpu", "inference"), ("alertmanager", "monitoring")):
+        assert network in services[asked]["networks"]
+        assert network in services["prometheus"]["networks"]
+    assert targets("compose/targets/alertmanagers.yml") == {"alertmanager:9093"}
+
+
+def metrics_port(where):
+    """Where a gateway of this environment has its metrics."""
+    return ENVIRONMENTS[where]["OCR_OPS_PORT"]
+
+
+def targets(path):
+    """What a file of targets names."""
+    groups = yaml.safe_load((deployed.DEPLOY / path).read_text())
+    return {target for group in groups for target in group["targets"]}
+
+
+def kept_pods():
+    """What Prometheus keeps of the pods of Kubernetes: name and port's name."""
+    jobs = yaml.safe_load((deployed.DEPLOY / "prometheus" / "prometheus-kubernetes.yml").read_text())["scrape_configs"]
+    return {rule["regex"] for job in jobs for rule in job["relabel_configs"] if rule.get("action") == "keep"}
+
+
+def callers(policy):
+    """By port, the namespaces that a NetworkPolicy lets in."""
+    ingress = deployed.base("NetworkPolicy", policy)["spec"]["ingress"]
+    return {
+        rule["ports"][0]["port"]: [
+            one["namespaceSelector"]["matchLabels"]["kubernetes.io/metadata.name"]
+            for one in rule["from"]
+            if "namespaceSelector" in one
+        ]
+        for rule in ingress
+    }
+
+
+def service_ports(name):
+    """The ports of a service."""
+    return deployed.base("Service", name)["spec"]["ports"]
+
+
+def test_processes_have_the_limits_that_the_doctor_asks_for():
+    triton, gateway = deployed.compose()["triton-gpu"], deployed.compose()["gateway-1"]
+    units = [deployed.unit(name)["Service"] for name in ("triton.service", "ocr-gateway@.service")]
+    files = [triton["ulimits"]["nofile"], gateway["ulimits"]["nofile"], *(int(unit["LimitNOFILE"]) for unit in units)]
+    assert min(files) >= FEW_FILES
+    assert files[1] > DEFAULTS["max_connections"]
+    assert (triton["ulimits"]["memlock"], units[0]["LimitMEMLOCK"]) == (-1, "infinity")
+    (shm,) = [one["emptyDir"] for one in deployed.pod("triton")["volumes"] if one["name"] == "shm"]
+    assert shm["medium"] == "Memory"
+    assert {"name": "shm", "mountPath": "/dev/shm"} in deployed.container("triton")["volumeMounts"]
+    gigabyte = {"1g": 2**30, "1Gi": 2**30}
+    assert min(gigabyte[triton["shm_size"]], gigabyte[shm["sizeLimit"]]) >= SHM_LEAST_BYTES
 
 
 def servers(file):
