@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help serve test check format e2e edge accuracy order boxes formats documents fuzz drills drills-short overload rollout clients ops-check observe sbom scaling instances bench-stages bench-efficiency bench-padding lock clean
+.PHONY: help serve test check format e2e edge accuracy order boxes formats documents fuzz drills drills-short overload rollout clients ops-check observe sbom scaling instances bench-stages bench-efficiency bench-padding capacity lock clean
 
 help: ## show this list
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -88,6 +88,11 @@ bench-efficiency: $(STAMP) ## pages/s through HTTP over those of a bare gRPC cli
 
 bench-padding: $(STAMP) ## padding over the corpus, and the best buckets (ARGS=--measure); writes into docs/performance.md
 	@$(BIN)/python -m loadtest.padding $(ARGS)
+
+capacity: $(STAMP) ## raise the rate until P95 is late, with Locust; writes into docs/load-testing.md (40 minutes)
+	@$(PYTHON) -m venv .local/locust
+	@.local/locust/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements/loadtest.txt
+	@$(BIN)/python -m loadtest.capacity $(ARGS)
 
 instances: $(STAMP) ## what 1, 2 and 4 instances of a model in Python cost here; writes into docs/python-backend.md (two minutes)
 	@$(BIN)/python -m loadtest.instances $(ARGS)

@@ -17,6 +17,7 @@ from statistics import fmean
 from typing import Protocol
 
 from loadtest.gpu.http_client import Answer, Connection
+from loadtest.server_timing import stage_milliseconds
 
 OCR_PATH = "/v1/ocr"
 OK = 200
@@ -154,11 +155,7 @@ def arrivals(rate: float, seconds: float, seed: int) -> list[float]:
 
 def stage_seconds(server_timing: str) -> dict[str, float]:
     """The stages of a Server-Timing header: `decode;dur=3.1, detect;dur=12.0`."""
-    stages = {}
-    for entry in filter(None, server_timing.split(",")):
-        name, _, milliseconds = entry.strip().partition(";dur=")
-        stages[name] = float(milliseconds) / 1000
-    return stages
+    return {name: spent / 1000 for name, spent in stage_milliseconds(server_timing).items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""How much a deployment answers before it is late, and what is full first: `make capacity`."""

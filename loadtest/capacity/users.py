@@ -1,0 +1,200 @@
+"""Users of Locust that are sources of requests: each sends at random moments, and never waits for an answer.
+
+A user who waits asks a slow service less often, which hides how slow it is (coordinated omission). So each request has
+a greenlet of its own, and its time counts from the moment it was due. Arrivals of one source are a Poisson process, and
+so is the sum of them: `--users` times `--rate` requests a second, whatever the service does.
+"""
+
+import json
+import random
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Iterator, Mapping
+from itertools import cycle
+from pathlib import Path
+from typing import Any, ClassVar
+
+import gevent
+from locust import FastHttpUser, events, task
+from locust.argument_parser import LocustArgumentParser
+from locust.contrib.fasthttp import ResponseContextManager
+from locust.env import Environment
+from locust.runners import MasterRunner
+
+from loadtest.accuracy.circumstances import ROOT
+from loadtest.capacity.errors import CapacityError
+from loadtest.capacity.pages import find_mixes
+from loadtest.capacity.running import RECORDER, UNDER_WAY
+from loadtest.capacity.samples import FIRST_PAGE, NO_ANSWER, OK, Sample
+from loadtest.gpu.pages import PageFile
+from loadtest.server_timing import stage_milliseconds
+from loadtest.stages.pages import REFERENCE
+from loadtest.terminal import say
+
+OCR_PATH = "/v1/ocr"
+NO_LIMIT = 1_000_000
+GRACE_S = 5.0
+"""Longer than the service itself is given: it answers what it could not do in time, and that is to be seen."""
+STAGE = "stage"
+EXIT_UNUSABLE = 2
+PAGES: dict[str, Iterator[PageFile]] = {}
+"""By mix, round and round; every user of a mix takes the next one."""
+
+
+class PageSource(FastHttpUser):
+    """Sends the pages of a mix.
+
+    Attributes:
+        mix: which one; its rows in Locust begin with it.
+        kind: what a request is, the type of its row.
+        accept: which form of the answer is asked for.
+    """
+
+    abstract = True
+    concurrency = NO_LIMIT  # or requests would queue in here, unseen
+    mix: ClassVar[str]
+    kind: ClassVar[str] = "page"
+    accept: ClassVar[str] = "application/json"
+
+    def __init__(self, environment: Environment) -> None:
+        self.options: Namespace = environment.parsed_options
+        self.network_timeout = self.options.timeout + GRACE_S
+        super().__init__(environment)
+        self.due_at = time.time()
+
+    @task
+    def arrive(self) -> None:
+        """Wait until the next request is due, and let it go its own way."""
+        self.due_at += random.expovariate(self.options.rate)
+        gevent.sleep(max(0.0, self.due_at - time.time()))
+        UNDER_WAY.start(gevent.Greenlet(self.send, self.due_at, next(PAGES[self.mix])))
+
+    def send(self, due_at: float, page: PageFile) -> None:
+        """One request, its answer, and its rows."""
+        with self.client.post(
+            f"{OCR_PATH}?timeout={self.options.timeout:g}{'&' * bool(self.options.query)}{self.options.query}",
+            data=page.data,
+            name=self.mix,
+            headers=headers(self.options.api_key, self.accept),
+            stream=True,
+            catch_response=True,
+        ) as answer:
+            stages_ms, code = self.read(answer, due_at) if answer.status_code else ({}, "")
+            sample = Sample(self.mix, due_at, time.time() - due_at, answer.status_code or NO_ANSWER, code, stages_ms)
+            if not sample.good:
+                answer.failure(f"{sample.status} {code}" if answer.status_code else str(answer.error))
+            answer.request_meta |= {"request_type": self.kind, "response_time": 1000 * sample.seconds}
+        RECORDER.add_sample(sample)
+        if sample.good:
+            self.show(stages_ms)
+
+    def read(self, answer: ResponseContextManager, due_at: float) -> tuple[dict[str, float], str]:  # noqa: ARG002
+        """The rest of an answer: milliseconds by stage, and the code of a problem."""
+        body = answer.content or b""
+        answer.request_meta["response_length"] = len(body)
+        if answer.status_code != OK:
+            return {}, problem_code(body)
+        return stage_milliseconds(answer.headers.get("server-timing") or ""), ""
+
+    def show(self, times_ms: Mapping[str, float]) -> None:
+        """A row for each of them; not by an event, which would count them as requests."""
+        for name, milliseconds in times_ms.items():
+            self.environment.stats.get(f"{self.mix}: {name}", STAGE).log(round(milliseconds, 1), 0)
+
+
+class DocumentSource(PageSource):
+    """Sends documents and reads their pages as they come; the first page has a row of its own."""
+
+    abstract = True
+    kind = "document"
+    accept = "application/x-ndjson"
+
+    def read(self, answer: ResponseContextManager, due_at: float) -> tuple[dict[str, float], str]:
+        """As of a page, from the lines of a stream."""
+        if answer.status_code != OK:
+            return super().read(answer, due_at)
+        times_ms, last = {}, {}
+        while line := answer.stream.readline(b"\n"):
+            last = json.loads(line)
+            if last["event"] == "page":
+                times_ms.setdefault(FIRST_PAGE, 1000 * (time.time() - due_at))
+        return times_ms | last.get("stages_ms", {}), stream_fault(last)
+
+
+def headers(api_key: str | None, accept: str) -> dict[str, str]:
+    """Of a request. It has a connection of its own: an idle one may just be closed, and a POST is not sent twice."""
+    own = {"Accept": accept, "Accept-Encoding": "identity", "Connection": "close"}
+    return own | {"Content-Type": "application/octet-stream"} | ({"X-Api-Key": api_key} if api_key else {})
+
+
+def problem_code(body: bytes) -> str:
+    """The code of a problem document; nothing if it is none, such as a proxy's page."""
+    try:
+        return str(json.loads(body)["code"])
+    except (ValueError, TypeError, KeyError):
+        return ""
+
+
+def stream_fault(last: Mapping[str, Any]) -> str:
+    """What is wrong with a stream that ends with this line; nothing if all of its pages were read."""
+    if last.get("event") != "end":
+        return "broken off"
+    return f"{last['errors']} pages could not be read" if last["errors"] else ""
+
+
+@events.init_command_line_parser.add_listener
+def add_options(parser: LocustArgumentParser) -> None:
+    """Options beside Locust's own; all can be changed in the web UI but those that are files."""
+    parser.add_argument("--rate", type=float, default=1.0, help="requests a second of each user, on average (1)")
+    parser.add_argument("--timeout", type=float, default=30.0, help="seconds a request may take (30)")
+    parser.add_argument("--query", default="", help="further options of each request, such as level=word&words=true")
+    parser.add_argument("--api-key", env_var="OCR_API_KEY", default="", is_secret=True, help="where clients have keys")
+    parser.add_argument(
+        "--images", type=Path, include_in_web_ui=False, help="folder whose files are sent, in place of the mixes"
+    )
+    parser.add_argument(
+        "--corpus",
+        type=Path,
+        default=ROOT.parent / "shared" / "corpus",
+        include_in_web_ui=False,
+        help="the labelled corpus that the mixes are from (beside this repository)",
+    )
+    parser.add_argument("--samples", type=Path, include_in_web_ui=False, help="file for a JSON line a request")
+
+
+@events.init.add_listener
+def take_pages(environment: Environment, **_: object) -> None:
+    """Read what is to be sent, and leave out the users who have nothing."""
+    options = environment.parsed_options
+    try:
+        mixes = find_mixes(options.corpus, options.images)
+    except CapacityError as error:
+        say(f"locustfile: {error}")
+        sys.exit(EXIT_UNUSABLE)
+    PAGES.update({mix: cycle(pages) for mix, pages in mixes.items()})
+    wanted = [one for one in environment.user_classes if one.mix in mixes]
+    if not wanted:
+        asked = ", ".join(one.__name__ for one in environment.user_classes)
+        say(f"locustfile: nothing to send for {asked}: there are files for {', '.join(mixes)}")
+        sys.exit(EXIT_UNUSABLE)
+    environment.user_classes = wanted
+    tell(mixes, options)
+    if options.samples:
+        RECORDER.file = options.samples.open("w", encoding="utf-8")
+
+
+def tell(mixes: Mapping[str, object], options: Namespace) -> None:
+    """Say what is sent, and what would have been."""
+    if REFERENCE in mixes:
+        say(f"no corpus at {options.corpus}: a drawn page is sent in place of receipts, dense pages, scenes and lines")
+    say(f"files for {', '.join(mixes)}; each user sends {options.rate:g} requests a second")
+
+
+@events.test_stop.add_listener
+def wait_for_answers(environment: Environment, **_: object) -> None:
+    """Or the slowest answers, those still under way, would be in no figure."""
+    if not isinstance(environment.runner, MasterRunner) and not UNDER_WAY.join(
+        environment.parsed_options.timeout + GRACE_S
+    ):
+        say(f"{len(UNDER_WAY)} requests were not answered, and are in no figure")
