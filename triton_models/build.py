@@ -32,7 +32,7 @@ DEFAULT_RUNTIME = RuntimeOptions()
 Edit: TypeAlias = Callable[[onnx.ModelProto, Normalization], onnx.ModelProto]
 Verify: TypeAlias = Callable[[onnxruntime.InferenceSession, onnxruntime.InferenceSession, Normalization], None]
 
-_BUILDING_MODULES = ("build", "catalog", "charsets", "configs", "graph", "layouts", "plans", "signature")
+_BUILDING_MODULES = ("build", "catalog", "charsets", "configs", "graph", "layouts", "plans", "signature", "subnormals")
 
 _NOTICE = """\
 The models in this repository are PP-OCR models by the PaddleOCR authors
@@ -43,7 +43,8 @@ They were taken from {filename} ({licence}) as published on the
 Python package index.{changes}
 """
 _CHANGES = """ Their graphs were changed: the input is uint8 NHWC BGR,
-normalised within the graph, and the outputs are compact results.
+normalised within the graph, the outputs are compact results, and weights too
+small to count are zero.
 """
 
 

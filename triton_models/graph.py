@@ -4,6 +4,7 @@ A PP-OCR model takes normalised float32 NCHW and gives probabilities of every cl
 a quarter of the bytes, and the recogniser gives only what greedy CTC decoding needs: the most probable class of each
 step, its probability, and the probability of the space. For 32 lines that is 15 KB instead of 96 MB. On request it
 gives the next best classes of each step, too, as outputs of their own: who does not ask for them is not sent them.
+Weights that are subnormal numbers are set to zero on the way.
 
 The new nodes are of operator set 11, whose forms are valid in all later sets; `Gather` with a scalar index stands for
 `Squeeze`, whose form changed in set 13.
@@ -19,6 +20,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from triton_models.catalog import LINE_HEIGHT, Normalization
 from triton_models.errors import GraphError
+from triton_models.subnormals import flush_subnormal_weights
 
 
 class GraphKind(StrEnum):
@@ -46,7 +48,10 @@ MAX_ALTERNATIVES = 10
 OLDEST_OPERATOR_SET = 11
 _CLASS_AXIS = 2
 _NOTICE_KEY = "changes"
-_NOTICE = "input and output of the published model were replaced: uint8 NHWC BGR in, compact results out"
+_NOTICE = (
+    "input and output of the published model were replaced: uint8 NHWC BGR in, compact results out; "
+    "weights too small to count are zero"
+)
 
 
 def edit_detection(model: onnx.ModelProto, normalization: Normalization) -> onnx.ModelProto:
@@ -150,6 +155,7 @@ def _copy(model: onnx.ModelProto) -> onnx.ModelProto:
         raise GraphError(f"the model is of operator set {version}, the edits need {OLDEST_OPERATOR_SET} or newer")
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
+    flush_subnormal_weights(copy.graph)
     # Apache-2.0, section 4b: modified files carry notices that they were changed.
     copy.metadata_props.add(key=_NOTICE_KEY, value=_NOTICE)
     return copy
