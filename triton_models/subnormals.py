@@ -37,4 +37,5 @@ def float_weights(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
 
 def is_subnormal(values: NDArray[np.float32]) -> NDArray[np.bool_]:
     """Where a value is not zero, and yet smaller than every normal number."""
-    return np.logical_and(values != 0, np.abs(values) < SMALLEST_NORMAL)
+    subnormal: NDArray[np.bool_] = (values != 0) & (np.abs(values) < SMALLEST_NORMAL)
+    return subnormal
