@@ -101,8 +101,36 @@ def add_models(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         if takes_source:
             action.add_argument("source", type=Path, help="a repository that `build` has made")
             action.add_argument("--golden", type=Path, metavar="FOLDER", help="pictures, each with its text in a .txt")
+        if name == "deploy":
+            action.add_argument(
+                "--share", type=percentage, metavar="PERCENT", help="have them read so many of the requests for now"
+            )
         action.add_argument("--repository", type=Path, required=True, help="that the Tritons load from")
         action.add_argument("--triton", default="127.0.0.1:8001", help="host:port,... (default: %(default)s)")
+        add_triton_tls(action)
+
+
+def percentage(text: str) -> float:
+    """An option's value: 0 to 100.
+
+    Raises:
+        ArgumentTypeError: it is not.
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 100:
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 0 to 100")
+    return value
+
+
+def add_triton_tls(parser: argparse.ArgumentParser) -> None:
+    """How connections to Triton are encrypted."""
+    parser.add_argument("--triton-ca", metavar="FILE", type=Path, help="as OCR_TRITON_CA")
+    parser.add_argument("--triton-certificate", metavar="FILE", type=Path, help="as OCR_TRITON_CERTIFICATE")
+    parser.add_argument("--triton-key", metavar="FILE", type=Path, help="as OCR_TRITON_KEY")
+    parser.add_argument("--triton-server-name", metavar="NAME", default="", help="as OCR_TRITON_SERVER_NAME")
 
 
 def add_doctor(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -126,10 +154,7 @@ def add_doctor(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     doctor.add_argument("--triton-http", metavar="URL", help="of its HTTP API", action="append", default=[])
     doctor.add_argument("--triton-metrics", metavar="URL", help="of its page of metrics", action="append", default=[])
     doctor.add_argument("--triton-log", metavar="FILE", type=Path, help="its log", action="append", default=[])
-    doctor.add_argument("--triton-ca", metavar="FILE", type=Path, help="as OCR_TRITON_CA")
-    doctor.add_argument("--triton-certificate", metavar="FILE", type=Path, help="as OCR_TRITON_CERTIFICATE")
-    doctor.add_argument("--triton-key", metavar="FILE", type=Path, help="as OCR_TRITON_KEY")
-    doctor.add_argument("--triton-server-name", metavar="NAME", default="", help="as OCR_TRITON_SERVER_NAME")
+    add_triton_tls(doctor)
     doctor.add_argument("--pid", type=int, help="of a process on this machine to look at", action="append", default=[])
     doctor.add_argument(
         "--only", metavar="CHECK", help="run this check (more than once: several)", action="append", default=[]

@@ -97,7 +97,7 @@ class Supervisor:
     def __init__(
         self,
         server: Server,
-        check: Callable[[], Awaitable[None]],
+        check: Callable[[], Awaitable[object]],
         require_others: Callable[[], None],
         say: Say,
         policy: RestartPolicy | None = None,

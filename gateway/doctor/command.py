@@ -17,9 +17,10 @@ from gateway.doctor.examination import Chain, examine_all
 from gateway.doctor.exposure import is_loopback
 from gateway.doctor.findings import Finding
 from gateway.doctor.pages import MetricsPage
-from gateway.doctor.targets import FleetTarget, MachineTarget, TlsFiles, TritonTarget, WebTarget
+from gateway.doctor.targets import FleetTarget, MachineTarget, TritonTarget, WebTarget
 from gateway.errors import SettingsError
 from gateway.inference.addresses import look_up, parse_addresses
+from gateway.inference.channels import TlsFiles
 from gateway.inference.served_models import ModelNames
 from gateway.settings import Settings
 

@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from gateway.doctor.findings import Verdict, error, fine, warning
-from gateway.doctor.targets import TlsFiles, TritonTarget
+from gateway.doctor.targets import TritonTarget
+from gateway.inference.channels import TlsFiles
 
 CONNECT_S = 2.0
 ANSWER_S = 3.0

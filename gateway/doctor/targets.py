@@ -8,38 +8,13 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from gateway.inference.channels import TritonConnection, TritonTls
+from gateway.inference.channels import TlsFiles, TritonConnection
 from gateway.inference.contract import Contract
 from gateway.inference.endpoints import Endpoint
 from gateway.inference.served_models import ModelNames
 
 CALL_S = 3.0
 """How long a question may take that needs no model."""
-
-
-@dataclass(frozen=True, slots=True)
-class TlsFiles:
-    """PEM files, as the settings OCR_TRITON_* name them.
-
-    Attributes:
-        authorities: certificates of those who may have signed Triton's.
-        certificate, key: the gateway's own, if Triton wants one.
-        server_name: that Triton's certificate is for; empty: its host.
-    """
-
-    authorities: Path
-    certificate: Path | None = None
-    key: Path | None = None
-    server_name: str = ""
-
-    def read(self) -> TritonTls:
-        """What they contain; OSError if one can't be read."""
-        return TritonTls(
-            self.authorities.read_bytes(),
-            self.certificate.read_bytes() if self.certificate else None,
-            self.key.read_bytes() if self.key else None,
-            self.server_name,
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ Each server has a channel of its own: see docs/decisions/0013-a-channel-per-serv
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import grpc
 from tritonclient.grpc.service_pb2 import ModelInferResponse
@@ -73,6 +74,31 @@ class TritonTls:
     def arguments(self) -> tuple[tuple[str, str], ...]:
         """Further channel arguments."""
         return (("grpc.ssl_target_name_override", self.server_name),) if self.server_name else ()
+
+
+@dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """PEM files, as the settings OCR_TRITON_* name them.
+
+    Attributes:
+        authorities: certificates of those who may have signed Triton's.
+        certificate, key: the gateway's own, if Triton wants one.
+        server_name: that Triton's certificate is for; empty: its host.
+    """
+
+    authorities: Path
+    certificate: Path | None = None
+    key: Path | None = None
+    server_name: str = ""
+
+    def read(self) -> TritonTls:
+        """What they contain; OSError if one can't be read."""
+        return TritonTls(
+            self.authorities.read_bytes(),
+            self.certificate.read_bytes() if self.certificate else None,
+            self.key.read_bytes() if self.key else None,
+            self.server_name,
+        )
 
 
 class TritonConnection:

@@ -26,6 +26,9 @@ from gateway.inference.contract import (
 
 T = TypeVar("T")
 
+SHARE = "share"
+"""The parameter of a candidate's recognisers (`triton_models.releases`)."""
+
 
 @dataclass(frozen=True, slots=True)
 class ServedModel:
@@ -81,7 +84,24 @@ def read_contract(*, detection: Sequence[ServedModel], recognition: Sequence[Ser
         model_set=_agreed("model_set", {one.config.name: _parameter(one.config, "model_set") for one in served}),
         detection=_read_detection(detection),
         recognition=_read_recognition(recognition),
+        share=_share(recognition),
     )
+
+
+def _share(served: Sequence[ServedModel]) -> float | None:
+    """Per cent of the requests that a candidate reads, where its models say so."""
+    texts = {one.config.name: str(one.config.parameters[SHARE].string_value) for one in served if _has_share(one)}
+    if not texts:
+        return None
+    text = _agreed("share", texts)
+    try:
+        return float(text)
+    except ValueError as error:
+        raise ContractError(f"parameter {SHARE!r} is {text!r}, expected a number of per cent") from error
+
+
+def _has_share(served: ServedModel) -> bool:
+    return SHARE in served.config.parameters
 
 
 def _read_detection(served: Sequence[ServedModel]) -> DetectionContract:

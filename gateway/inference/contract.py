@@ -156,11 +156,13 @@ class Contract:
 
     Attributes:
         model_set: name of the set in the catalog, such as "ppocrv6-small".
+        share: for a candidate, how many per cent of the requests it reads; None if nobody is to be told of it.
     """
 
     model_set: str
     detection: DetectionContract
     recognition: RecognitionContract
+    share: float | None = field(default=None, compare=False)
 
 
 def difference(ours: Contract, theirs: Contract) -> str:

@@ -47,7 +47,7 @@ class TritonPythonModel:
         return [pb.InferenceResponse(self.answer(request)) for request in requests]
 
     def answer(self, request):
-        if self.name == "text_detection":
+        if self.name.endswith("text_detection"):
             image = pb.get_input_tensor_by_name(request, "image").as_numpy()
             return [pb.Tensor("probability_map", np.ascontiguousarray(image[..., 0]))]
         rows = pb.get_input_tensor_by_name(request, "crops").as_numpy()
