@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 Image: TypeAlias = NDArray[np.uint8]
 """Decoded pixels, upright: (height, width, 3) in BGR."""
 
+Plane: TypeAlias = NDArray[np.uint8]
+"""Pixels of one colour, or of a picture without any: (height, width)."""
+
 ProbabilityMap: TypeAlias = NDArray[np.uint8]
 """Probability of text per pixel of the detector's input: (height, width), `round(255 p)`.
 

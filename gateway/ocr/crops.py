@@ -3,12 +3,15 @@
 The quad is not rounded. It is first warped to its own size with cubic interpolation, which keeps strokes sharp, and
 then resampled to the line height; a quad that reaches outside the image sees the border's pixels go on. No margin is
 added: the recogniser was trained on such crops, and every margin tried cost accuracy.
+
+Lines of a page without colours are cut from one of its three equal planes: OpenCV treats each channel for itself, so
+the crops are the same, for half of the time.
 """
 
 import cv2
 import numpy as np
 
-from gateway.arrays import Crop, Image, Quad
+from gateway.arrays import Crop, Image, Plane, Quad
 from gateway.ocr.geometry import quad_size, whole_quad
 from gateway.ocr.resizing import resize
 
@@ -19,19 +22,42 @@ _MAX_OVERSAMPLING = 4
 # The widest line, in line heights. No script sets this many characters in a row; a wider quad is squeezed.
 _MAX_ASPECT = 500
 
+# So many rows of a page at a time are searched for colours: they stay in the processor's cache, and few are enough for
+# most pages that have some.
+_BAND = 64
 
-def crop_line(image: Image, quad: Quad, *, line_height: int) -> Crop:
-    """The inside of `quad`, upright, as high as a line.
+
+def plane_if_grey(image: Image) -> Image | Plane:
+    """One plane of a page without colours; any other page as it is."""
+    is_grey = all(_is_grey(image[top : top + _BAND]) for top in range(0, len(image), _BAND))
+    return _plane(image) if is_grey else image
+
+
+def crop_line(image: Image | Plane, quad: Quad, *, line_height: int) -> Crop:
+    """The inside of `quad`, upright, as high as a line, in colour.
 
     To read it turned, turn the quad (`geometry.turn_quad`): a crop has lost what its other direction needs.
     """
     width, height = map(float, quad_size(quad))
     if height > _MAX_OVERSAMPLING * line_height:
         image, quad = _shrink_around(image, quad, _MAX_OVERSAMPLING * line_height / height)
-    return _to_line_height(_warp(image, quad), width / max(height, 1.0), line_height)
+    line = _to_line_height(_warp(image, quad), width / max(height, 1.0), line_height)
+    return line if line.ndim == 3 else _in_colour(line)
 
 
-def _shrink_around(image: Image, quad: Quad, factor: float) -> tuple[Image, Quad]:
+def _is_grey(image: Image) -> bool:
+    return cv2.norm(_in_colour(_plane(image)), image, cv2.NORM_INF) == 0
+
+
+def _plane(image: Image) -> Plane:
+    return np.asarray(cv2.extractChannel(image, 0), np.uint8)
+
+
+def _in_colour(plane: Plane) -> Image:
+    return np.asarray(cv2.cvtColor(plane, cv2.COLOR_GRAY2BGR), np.uint8)
+
+
+def _shrink_around(image: Image | Plane, quad: Quad, factor: float) -> tuple[Image | Plane, Quad]:
     """The part of the image that `quad` touches, scaled by `factor`, and the quad in it."""
     image_size = np.array(image.shape[1::-1])
     low = np.floor(quad.min(axis=0)).astype(int).clip(0, image_size - 1)
@@ -42,7 +68,7 @@ def _shrink_around(image: Image, quad: Quad, factor: float) -> tuple[Image, Quad
     return resize(window, int(height), int(width)), ((quad - low) * scale).astype(np.float32)
 
 
-def _warp(image: Image, quad: Quad) -> Image:
+def _warp(image: Image | Plane, quad: Quad) -> Image | Plane:
     """The inside of `quad` at its own size, in whole pixels."""
     width, height = (max(1, round(float(side))) for side in quad_size(quad))
     # OpenCV's coordinates start in the middle of the first pixel, a quad's at its outer corner.
@@ -51,7 +77,7 @@ def _warp(image: Image, quad: Quad) -> Image:
     return np.asarray(warped, np.uint8)
 
 
-def _to_line_height(image: Image, aspect: float, line_height: int) -> Crop:
+def _to_line_height(image: Image | Plane, aspect: float, line_height: int) -> Image | Plane:
     """`image` resampled to the line height and a width of `aspect` times as much."""
     width = round(min(aspect, _MAX_ASPECT) * line_height)
     return resize(image, line_height, max(1, width))

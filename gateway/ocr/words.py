@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from gateway.arrays import Image, Quad
+from gateway.arrays import Image, Plane, Quad
 from gateway.ocr.characters import Columns, place_characters
-from gateway.ocr.crops import crop_line
+from gateway.ocr.crops import crop_line, plane_if_grey
 from gateway.ocr.ctc import mean_score
 from gateway.ocr.elements import Character, PlacedCharacter, TextLine, Word
 from gateway.ocr.geometry import Quads, carry_over, slice_quad
@@ -28,10 +28,11 @@ def with_words(image: Image, lines: Sequence[TextLine], *, line_height: int, cha
         line_height: of the recogniser, in pixels.
         characters: whether words get their characters.
     """
-    return tuple(replace(line, words=_words(image, line, line_height, characters)) for line in lines)
+    page = plane_if_grey(image)
+    return tuple(replace(line, words=_words(page, line, line_height, characters)) for line in lines)
 
 
-def _words(image: Image, line: TextLine, line_height: int, characters: bool) -> tuple[Word, ...]:
+def _words(image: Image | Plane, line: TextLine, line_height: int, characters: bool) -> tuple[Word, ...]:
     words = split_words(line.transcription.characters) if line.transcription else []
     if not words:
         return ()

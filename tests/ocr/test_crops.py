@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.ocr.crops import crop_line
+from gateway.ocr.crops import crop_line, plane_if_grey
 from gateway.ocr.geometry import turn_quad, whole_quad
 
 
@@ -96,3 +96,18 @@ def test_any_four_points_give_a_line(corners):
     crop = crop_line(np.full((120, 200, 3), 200, np.uint8), np.array(corners, np.float32), line_height=48)
     assert crop.shape[0] == 48
     assert crop.shape[1] >= 1
+
+
+@pytest.mark.parametrize("quad", [box(10, 20, 60, 68), box(-5, 1.3, 180.2, 22.8), box(0, 0, 200, 400)])
+def test_a_page_without_colours_gives_the_same_crops_from_one_plane(noise, quad):
+    grey = cv2.cvtColor(noise[..., 0], cv2.COLOR_GRAY2BGR)
+    plane = plane_if_grey(grey)
+    assert plane.ndim == 2
+    assert (crop_line(plane, quad, line_height=48) == crop_line(grey, quad, line_height=48)).all()
+
+
+@pytest.mark.parametrize("channel", [0, 1, 2])
+def test_one_pixel_of_colour_anywhere_keeps_the_page_in_colour(channel):
+    page = np.full((200, 100, 3), 255, np.uint8)
+    page[199, 99, channel] = 254
+    assert plane_if_grey(page) is page
