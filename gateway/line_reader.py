@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
+import numpy as np
+
 from gateway.arrays import Crop, Image, Quad
 from gateway.concurrency import CpuPool
 from gateway.deadline import Deadline
@@ -22,6 +24,7 @@ from gateway.ocr.crops import crop_line, plane_if_grey
 from gateway.ocr.elements import TextLine, Transcription
 from gateway.ocr.geometry import quad_size, turn_quad
 from gateway.ocr.options import RecognitionOptions
+from gateway.ocr.portions import plan_portions
 from gateway.ocr.rereading import UPRIGHT, Reading, choose, first_turns, lacks_page_turn, lean, next_turn, page_turn
 from gateway.ocr.wide_lines import Cut, cut_line, plan_cuts, stitch
 from gateway.ocr.words import with_words
@@ -112,7 +115,18 @@ class LineReader:
     async def transcribe(
         self, image: Image, quads: Sequence[Quad], options: RecognitionOptions, *, deadline: Deadline, times: StageTimes
     ) -> list[Transcribed]:
-        """Read each quad once."""
+        """Read each quad once, in portions whose crops fit into memory together."""
+        line_height = self._backend.contract.recognition.line_height
+        read: dict[int, Transcribed] = {}
+        for portion in plan_portions(quads, line_height=line_height):
+            part = [quads[index] for index in portion]
+            transcribed = await self._transcribe_portion(image, part, options, deadline, times)
+            read.update(zip(portion, transcribed, strict=True))
+        return [read[index] for index in range(len(quads))]
+
+    async def _transcribe_portion(
+        self, image: Image, quads: Sequence[Quad], options: RecognitionOptions, deadline: Deadline, times: StageTimes
+    ) -> list[Transcribed]:
         contract = self._backend.contract.recognition
         with times.stage("crops"):
             crops = await self._pool.run(cut_crops, image, quads, contract, deadline=deadline)
@@ -180,11 +194,13 @@ class _PageReading:
         )
 
     def _first_tasks(self) -> list[LineTask]:
-        tasks = []
-        for line, quad in enumerate(self._quads):
-            width, height = quad_size(quad)
-            tasks += [LineTask(line, turned) for turned in first_turns((int(height), int(width)), self._options)]
-        return tasks
+        if not self._quads:
+            return []
+        widths, heights = (sides.astype(int).tolist() for sides in quad_size(np.stack(self._quads)))
+        sizes = zip(heights, widths, strict=True)
+        return [
+            LineTask(line, turned) for line, size in enumerate(sizes) for turned in first_turns(size, self._options)
+        ]
 
     async def _make_again(self, tasks: Sequence[LineTask], times: StageTimes) -> None:
         """A line that gets no second reading keeps its first."""

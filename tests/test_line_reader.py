@@ -2,9 +2,13 @@ import numpy as np
 import pytest
 from fake_models import Bar, FakeModels, line_reader_on, picture
 
+from gateway.concurrency import CpuPool
 from gateway.deadline import Deadline
+from gateway.inference.batcher import Batcher, BatchLimits
+from gateway.line_reader import LineReader
 from gateway.metrics import StageTimes
 from gateway.ocr.options import RecognitionOptions
+from gateway.ocr.portions import PORTION_PIXELS
 
 REREADING = RecognitionOptions()
 UPRIGHT = Bar(40, 40, 200, 30, "a")
@@ -92,3 +96,28 @@ async def test_second_readings_are_timed_as_one_stage(models):
     times = StageTimes()
     await read(models, picture(UPRIGHT), [upside_down(quad_of(UPRIGHT))], times=times)
     assert list(times.seconds) == ["crops", "recognize", "ctc", "reread"]
+
+
+class Weighing(Batcher):
+    """Notes the pixels of the crops that it is given at a time."""
+
+    def __init__(self, models):
+        super().__init__(models, BatchLimits())
+        self.pixels = []
+
+    async def read(self, crops, **options):
+        self.pixels.append(sum(crop.shape[0] * crop.shape[1] for crop in crops))
+        return await super().read(crops, **options)
+
+
+async def test_a_page_of_hundreds_of_lines_has_a_bounded_number_of_pixels_cut_out_at_a_time(models):
+    quads = [quad_of(UPRIGHT), quad_of(OTHER)] * 200
+    batcher = Weighing(models)
+    with CpuPool(1) as pool:
+        reader = LineReader(models, batcher, pool)
+        read_lines = await reader.read(
+            picture(UPRIGHT, OTHER), quads, REREADING, deadline=Deadline.after(60), times=StageTimes()
+        )
+    assert summary(read_lines) == [(0, "a"), (0, "b")] * 200
+    assert len(batcher.pixels) == 2
+    assert max(batcher.pixels) <= PORTION_PIXELS

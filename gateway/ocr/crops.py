@@ -10,9 +10,10 @@ the crops are the same, for half of the time.
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from gateway.arrays import Crop, Image, Plane, Quad
-from gateway.ocr.geometry import quad_size, whole_quad
+from gateway.ocr.geometry import Quads, quad_size, whole_quad
 from gateway.ocr.resizing import resize
 
 # A quad higher than this many line heights is cut from an image shrunken by area: sharpness beyond it is lost anyway,
@@ -38,11 +39,20 @@ def crop_line(image: Image | Plane, quad: Quad, *, line_height: int) -> Crop:
 
     To read it turned, turn the quad (`geometry.turn_quad`): a crop has lost what its other direction needs.
     """
-    width, height = map(float, quad_size(quad))
+    height = float(quad_size(quad)[1])
+    width = int(crop_widths(quad, line_height=line_height))
     if height > _MAX_OVERSAMPLING * line_height:
         image, quad = _shrink_around(image, quad, _MAX_OVERSAMPLING * line_height / height)
-    line = _to_line_height(_warp(image, quad), width / max(height, 1.0), line_height)
+    line = resize(_warp(image, quad), line_height, width)
     return line if line.ndim == 3 else _in_colour(line)
+
+
+def crop_widths(quads: Quads, *, line_height: int) -> NDArray[np.int_]:
+    """How wide the crops of these quads (..., 4, 2) are, pixels (...)."""
+    width, height = quad_size(quads)
+    aspect = np.minimum(width.astype(np.float64) / np.maximum(height, 1.0), _MAX_ASPECT)
+    widths: NDArray[np.int_] = np.rint(aspect * line_height).astype(int).clip(1)
+    return widths
 
 
 def _is_grey(image: Image) -> bool:
@@ -75,9 +85,3 @@ def _warp(image: Image | Plane, quad: Quad) -> Image | Plane:
     matrix = cv2.getPerspectiveTransform(quad - np.float32(0.5), whole_quad(height, width) - np.float32(0.5))
     warped = cv2.warpPerspective(image, matrix, (width, height), flags=cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE)
     return np.asarray(warped, np.uint8)
-
-
-def _to_line_height(image: Image | Plane, aspect: float, line_height: int) -> Image | Plane:
-    """`image` resampled to the line height and a width of `aspect` times as much."""
-    width = round(min(aspect, _MAX_ASPECT) * line_height)
-    return resize(image, line_height, max(1, width))
