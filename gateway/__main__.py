@@ -153,7 +153,9 @@ def add_doctor(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     )
     doctor.add_argument("--triton-http", metavar="URL", help="of its HTTP API", action="append", default=[])
     doctor.add_argument("--triton-metrics", metavar="URL", help="of its page of metrics", action="append", default=[])
-    doctor.add_argument("--triton-log", metavar="FILE", type=Path, help="its log", action="append", default=[])
+    doctor.add_argument(
+        "--triton-log", metavar="FILE", type=Path, help="its log; - reads a pipe", action="append", default=[]
+    )
     add_triton_tls(doctor)
     doctor.add_argument("--pid", type=int, help="of a process on this machine to look at", action="append", default=[])
     doctor.add_argument(

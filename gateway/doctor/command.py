@@ -18,6 +18,7 @@ from gateway.doctor.exposure import is_loopback
 from gateway.doctor.findings import Finding
 from gateway.doctor.pages import MetricsPage
 from gateway.doctor.targets import FleetTarget, MachineTarget, TritonTarget, WebTarget
+from gateway.doctor.triton_log import TritonLog
 from gateway.errors import SettingsError
 from gateway.inference.addresses import look_up, parse_addresses
 from gateway.inference.channels import TlsFiles
@@ -58,7 +59,7 @@ class System:
                 Chain(f"triton's metrics {one.url}", MetricsPage(one), table.TRITON_METRICS)
                 for one in self.triton_metrics
             ),
-            *(Chain(f"triton's log {one}", one, table.TRITON_LOG) for one in self.logs),
+            *(Chain(f"triton's log {one}", TritonLog(one), table.TRITON_LOG) for one in self.logs),
             *(Chain(f"gateway {one.url}", one, table.GATEWAY) for one in self.gateways),
             *(
                 Chain(f"gateway's metrics {one.url}", MetricsPage(one), table.GATEWAY_METRICS)

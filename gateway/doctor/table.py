@@ -1,7 +1,6 @@
 """Every check there is, in the order in which a chain asks. docs/doctor.md has a line for each."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from gateway.doctor import (
@@ -59,7 +58,7 @@ TRITON_METRICS: tuple[Check[MetricsPage], ...] = (
     Check("triton-memory", "Is there memory left?", _judging(counters.judge_memory), RESTART),
 )
 
-TRITON_LOG: tuple[Check[Path], ...] = (
+TRITON_LOG: tuple[Check[triton_log.TritonLog], ...] = (
     Check("log-readable", "Is there a log?", triton_log.check_readable, RESTART, decides=True),
     Check("log-memory", "Did anything run out of memory?", triton_log.check_memory, RESTART),
     Check("log-models", "Did a model die, or not load?", triton_log.check_models, RESTART),

@@ -1,5 +1,8 @@
 """Limits, listeners and logs, on files as the kernel and Triton write them."""
 
+import re
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -108,16 +111,32 @@ E1130 21:00:02.0 1 stub.cc:1] Stub process 'text_recognition_0_0' is not healthy
 """
 
 
+def log_of(tmp_path, text):
+    path = tmp_path / "log"
+    path.write_text(text)
+    return triton_log.TritonLog(path)
+
+
 async def test_a_log_says_what_went_wrong(tmp_path):
-    log = tmp_path / "log"
-    log.write_text(LOG)
+    log = log_of(tmp_path, LOG)
     assert await told(triton_log.check_readable, log) == []
     assert await told(triton_log.check_memory, log) == ["1 lines say that memory ran out"]
     assert await told(triton_log.check_models, log) == ["the process of a model has died", "a model did not load"]
 
 
 async def test_and_nothing_when_nothing_did(tmp_path):
-    log = tmp_path / "log"
-    log.write_text(LOG.splitlines()[0])
+    log = log_of(tmp_path, LOG.splitlines()[0])
     assert [await told(check, log) for check in (triton_log.check_memory, triton_log.check_models)] == [[], []]
-    assert await told(triton_log.check_readable, tmp_path / "missing") == ["the log can't be read"]
+    missing = triton_log.TritonLog(tmp_path / "missing")
+    assert await told(triton_log.check_readable, missing) == ["the log can't be read"]
+
+
+def test_a_log_can_be_piped_in():
+    checks = [word for name in ("readable", "memory", "models") for word in ("--only", f"log-{name}")]
+    command = [sys.executable, "-m", "gateway", "doctor", "--triton-log", "-", *checks]
+    said = subprocess.run(command, input=LOG, capture_output=True, text=True, check=False)
+    assert re.findall(r"(log-\w+) +(.*)", said.stdout) == [
+        ("log-memory", "1 lines say that memory ran out"),
+        ("log-models", "the process of a model has died"),
+        ("log-models", "a model did not load"),
+    ]

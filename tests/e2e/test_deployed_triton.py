@@ -123,3 +123,10 @@ def status(server: TritonProcess, path: str, headers: dict[str, str]) -> int:
         return connection.getresponse().status
     finally:
         connection.close()
+
+
+def test_its_log_can_be_told_apart_by_severity(restricted: TritonProcess) -> None:
+    lines = restricted.log_file.read_text().splitlines()
+    severities = {line[:3] for line in deployed.by_severity("\n".join(lines)).splitlines() if " server.cc:" in line}
+    assert {"<3>", "<6>"} <= severities, "it finds no driver for a GPU, and says so as an error"
+    assert {deployed.collected(line)["level"] for line in lines if " model_lifecycle.cc:" in line} == {"I"}

@@ -23,6 +23,7 @@ class Query:
         legend: of its series.
         expression: PromQL, with Grafana's variable for the range.
         needs_gpu: whether it has no data without a GPU.
+        unit: of its values, as Grafana names it.
     """
 
     dashboard: str
@@ -30,6 +31,7 @@ class Query:
     legend: str
     expression: str
     needs_gpu: bool
+    unit: str = "none"
 
     def over(self, window: str) -> str:
         """The query as Prometheus takes it, over so long."""
@@ -42,11 +44,19 @@ def queries() -> list[Query]:
     for path in sorted((FOLDER / "dashboards").glob("*.json")):
         board = json.loads(path.read_text())
         found += [
-            Query(board["title"], panel["title"], target["legendFormat"], target["expr"], _needs_gpu(panel))
+            Query(
+                board["title"], panel["title"], target["legendFormat"], target["expr"], _needs_gpu(panel), _unit(panel)
+            )
             for panel in board["panels"]
             for target in panel["targets"]
         ]
     return found
+
+
+def file_of(title: str) -> str:
+    """The name of the file of a dashboard, without its ending."""
+    boards = {json.loads(path.read_text())["title"]: path.stem for path in (FOLDER / "dashboards").glob("*.json")}
+    return boards[title]
 
 
 def built() -> str:
@@ -71,3 +81,7 @@ def parsed() -> str:
 
 def _needs_gpu(panel: dict) -> bool:
     return bool(re.match("Needs a GPU", panel["description"]))
+
+
+def _unit(panel: dict) -> str:
+    return panel["fieldConfig"]["defaults"]["unit"]

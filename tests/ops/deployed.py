@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import subprocess
 from collections.abc import Iterator, Mapping
 from configparser import RawConfigParser
 from pathlib import Path
@@ -81,6 +82,20 @@ def added(overlay: str) -> list[str]:
     """What an overlay adds to Triton's command line."""
     text = (KUBERNETES / "overlays" / overlay / "kustomization.yaml").read_text()
     return re.findall(r"containers/0/args/-, value: (\S+)}", text)
+
+
+def by_severity(log: str) -> str:
+    """What the unit beside Triton's makes of its log: each line with the prefix that the journal knows."""
+    program, *arguments = shlex.split(unit("triton-log.service")["Service"]["ExecStart"])
+    return subprocess.run([program, *arguments], input=log, capture_output=True, text=True, check=True).stdout
+
+
+def collected(line: str) -> Mapping[str, str]:
+    """The members that a collector finds in a line of Triton's log; none if it stays as it is."""
+    parsers = yaml.safe_load((DEPLOY / "logs" / "fluent-bit.yaml").read_text())["parsers"]
+    (pattern,) = [one["regex"] for one in parsers if one["name"] == "triton"]
+    found = re.match(pattern.replace("(?<", "(?P<"), line)  # Ruby's groups have another spelling
+    return found.groupdict() if found else {}
 
 
 def flags(command: list[str]) -> Mapping[str, str]:

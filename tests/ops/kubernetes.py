@@ -30,7 +30,7 @@ def schemas() -> str:
     with _written(custom=False) as files:
         for version in VERSIONS:
             run("kubernetes-validate", ["--strict", "--quiet", "--no-warn", "-k", version, *files])
-    return f"{len(files)} objects, Kubernetes {', '.join(VERSIONS)}"
+    return f"{len(files)} different objects, Kubernetes {', '.join(VERSIONS)}"
 
 
 def scaled_objects() -> str:
@@ -42,12 +42,11 @@ def scaled_objects() -> str:
 
 @contextmanager
 def _written(*, custom: bool) -> Iterator[list[Path]]:
-    """A file for each object: of Kubernetes' own kinds, or of KEDA's."""
+    """A file for each object, of Kubernetes' own kinds or of KEDA's; those that overlays have alike once."""
+    objects = [item for overlay in OVERLAYS for item in build(overlay)]
+    texts = {yaml.safe_dump(item) for item in objects if (item["apiVersion"] == "keda.sh/v1alpha1") is custom}
     with tempfile.TemporaryDirectory() as folder:
-        files = []
-        for overlay in OVERLAYS:
-            for number, item in enumerate(build(overlay)):
-                if (item["apiVersion"] == "keda.sh/v1alpha1") is custom:
-                    files.append(Path(folder, f"{overlay.name}-{number}.yaml"))
-                    files[-1].write_text(yaml.safe_dump(item))
+        files = [Path(folder, f"{number}.yaml") for number in range(len(texts))]
+        for path, text in zip(files, sorted(texts), strict=True):
+            path.write_text(text)
         yield files
