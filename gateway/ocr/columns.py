@@ -48,20 +48,20 @@ VERTICAL_RATIO = 3.0
 
 def split_columns(boxes: Boxes) -> list[Indices]:
     """The parts of a page in the order in which they are read; each line is in exactly one."""
-    parts: list[Indices] = []
-    may_grow = False
+    parts: list[list[Indices]] = []
+    grows_by: bool | None = None  # whether what the last part may grow by is vertical
     for section in _sections(boxes):
         columns = _columns(boxes[section])
         if len(columns) > 1:
             nested = ((section[column], split_columns(boxes[section[column]])) for column in columns)
-            parts += [column[part] for column, parts_of_column in nested for part in parts_of_column]
-            may_grow = False
-        elif may_grow and mostly_vertical(boxes[parts[-1]]) == mostly_vertical(boxes[section]):
-            parts[-1] = np.concatenate([parts[-1], section])
+            parts += [[column[part]] for column, parts_of_column in nested for part in parts_of_column]
+            grows_by = None
+        elif (vertical := mostly_vertical(boxes[section])) == grows_by:
+            parts[-1].append(section)
         else:
-            parts.append(section)
-            may_grow = True
-    return parts
+            parts.append([section])
+            grows_by = vertical
+    return [np.concatenate(part) for part in parts]
 
 
 def is_vertical(boxes: Boxes) -> NDArray[np.bool_]:
@@ -203,4 +203,4 @@ def _clusters(starts: NDArray[np.float64], ends: NDArray[np.float64], *, gap: fl
     order = np.argsort(starts, kind="stable")
     reached = np.maximum.accumulate(ends[order])
     breaks = np.flatnonzero(starts[order][1:] > reached[:-1] + gap) + 1
-    return np.split(order, breaks)
+    return [order[first:last] for first, last in pairwise([0, *breaks.tolist(), len(order)])]

@@ -9,7 +9,6 @@ The text is exactly what the path says: nothing is stripped, folded or normalise
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,13 +51,13 @@ def decode(
     if alternatives and steps.alternatives is not None:
         surest = _surest_steps(steps.probability, starts, ends)
         written = [
-            replace(character, alternatives=_alternatives(steps.alternatives, charset, step, alternatives))
+            character._replace(alternatives=_alternatives(steps.alternatives, charset, step, alternatives))
             for character, step in zip(written, surest, strict=True)
         ]
     spaces = _nearly_written_spaces(steps.space_probability, starts, ends, space_probability)
     characters = _with_spaces(written, spaces)
     return Transcription(
-        text="".join(character.text for character in characters),
+        text="".join([character.text for character in characters]),
         score=mean_score(characters),
         characters=characters,
         steps=crop_width / PIXELS_PER_STEP,
@@ -85,9 +84,7 @@ def _characters(steps: LineSteps, charset: Sequence[str], starts: Positions, end
     classes = steps.class_index[starts].tolist()
     scores = steps.probability[starts].tolist()
     centres = ((starts + ends - 1) / 2).tolist()
-    return [
-        Character(charset[index], score, centre) for index, score, centre in zip(classes, scores, centres, strict=True)
-    ]
+    return list(map(Character, [charset[index] for index in classes], scores, centres))
 
 
 def _surest_steps(probability: NDArray[np.float32], starts: Positions, ends: Positions) -> list[int]:
@@ -120,6 +117,8 @@ def _nearly_written_spaces(
 
 
 def _with_spaces(written: Sequence[Character], spaces: dict[int, Character]) -> tuple[Character, ...]:
+    if not spaces:
+        return tuple(written)
     characters: list[Character] = []
     for run, character in enumerate(written):
         characters.append(character)

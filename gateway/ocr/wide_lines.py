@@ -7,7 +7,7 @@ gap between words beats a gap between letters, and that beats a stroke.
 import math
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -68,7 +68,7 @@ def stitch(pieces: Sequence[Transcription], cuts: Sequence[Cut]) -> Transcriptio
     apart = False
     for cut, piece in zip(cuts, pieces[1:], strict=True):
         offset = cut.column / PIXELS_PER_STEP
-        moved = [replace(character, step=character.step + offset) for character in piece.characters]
+        moved = [character._replace(step=character.step + offset) for character in piece.characters]
         apart = apart or cut.between_words
         if apart and characters and moved and _wants_space(characters[-1].text, moved[0].text):
             characters.append(Character(" ", 0.0, offset - 0.5, inferred=True))
