@@ -62,7 +62,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--images", type=Path, help="folder whose files are sent, in place of the mixes")
     top.add_argument("--corpus", type=Path, default=CORPUS, help="(%(default)s)")
     top.add_argument("--step-seconds", type=float, default=STEP_S, help="at least (%(default)g)")
-    top.add_argument("--step-requests", type=int, default=20, help="due in the first step, at least (%(default)s)")
+    top.add_argument("--step-requests", type=int, default=20, help="due in a step, at least (%(default)s)")
     top.add_argument("--steps", type=int, default=8, help="of each mix, at most (%(default)s)")
     top.add_argument("--timeout", type=float, default=30.0, help="of a request, seconds (%(default)g)")
     top.add_argument("--out", type=Path, default=OUT, help="(%(default)s)")

@@ -1,7 +1,7 @@
 """The whole measurement, mix after mix: read this to see the order of things.
 
-First every page of a mix is read alone, which warms everything up and says how long one takes. From that come the first
-rate, well below what can be done, and the length of a step, in which at least so many requests are to be due.
+First every page of a mix is read alone, which warms everything up and says how long one takes. The first rate is well
+below what can be done then.
 """
 
 import os
@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Self
 
 import httpx
 
@@ -42,7 +41,7 @@ USERS: Mapping[str, str] = {
 FIRST_USERS = 10
 FIRST_SHARE = 0.4
 """Of the rate at which pages are read one after the other."""
-GROWTH = 1.4
+GROWTH = 1.5
 STOP_TIMEOUT_S = 60.0
 
 
@@ -53,7 +52,7 @@ class Plan:
     Attributes:
         slo_ms: what P95 should stay below.
         step_s: length of a step, at least.
-        step_requests: requests that should be due in the first step, at least.
+        step_requests: requests that should be due in it, at least.
         steps: at most.
         timeout_s: of a request.
         corpus, images: where the pages are; see `find_mixes`.
@@ -70,25 +69,6 @@ class Plan:
     images: Path | None
     api_key: str
     out: Path
-
-
-@dataclass(frozen=True, slots=True)
-class Steps:
-    """Those of a mix.
-
-    Attributes:
-        first_rate: requests a second.
-        length_s: of each.
-    """
-
-    first_rate: float
-    length_s: float
-
-    @classmethod
-    def after(cls, alone_s: float, plan: Plan) -> Self:
-        """Those for pages of which each takes so long, alone."""
-        first_rate = FIRST_SHARE / alone_s
-        return cls(first_rate, max(plan.step_s, plan.step_requests / first_rate))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +102,9 @@ def measure(deployment: Deployment, mixes: Mixes, plan: Plan) -> list[MixResult]
 def measure_mix(deployment: Deployment, mix: str, pages: Sequence[PageFile], plan: Plan) -> MixResult:
     """One mix in steps."""
     alone_s = read_alone(deployment.url, pages, plan)
-    steps = Steps.after(alone_s, plan)
-    say(f"{mix}: {1000 * alone_s:.0f} ms alone; {steps.length_s:.0f} s a step, the first has {steps.first_rate:.2f}/s")
+    say(f"{mix}: {1000 * alone_s:.0f} ms alone")
     samples = plan.out / f"{mix}.jsonl"
-    command = locust_command(deployment.url, mix, plan, steps)
+    command = locust_command(deployment.url, mix, plan, FIRST_SHARE / alone_s)
     recording, watch = run_locust(command, deployment.sources, samples, plan.api_key)
     if not recording.steps:
         raise CapacityError(f"{mix}: Locust recorded no step (log: {samples.with_suffix('.log')})")
@@ -152,15 +131,16 @@ def key(api_key: str) -> dict[str, str]:
     return {"X-Api-Key": api_key} if api_key else {}
 
 
-def locust_command(url: str, mix: str, plan: Plan, steps: Steps) -> list[str]:
+def locust_command(url: str, mix: str, plan: Plan, first_rate: float) -> list[str]:
     """Locust on one mix in steps, without its web UI."""
     options = {
         "host": url,
-        "rate": f"{steps.first_rate / FIRST_USERS:.6g}",
+        "rate": f"{first_rate / FIRST_USERS:.6g}",
         "timeout": f"{plan.timeout_s:g}",
         "corpus": str(plan.corpus),
         "samples": str(plan.out / f"{mix}.jsonl"),
-        "step-seconds": f"{steps.length_s:.1f}",
+        "step-seconds": f"{plan.step_s:g}",
+        "step-requests": str(plan.step_requests),
         "first-users": str(FIRST_USERS),
         "growth": str(GROWTH),
         "steps": str(plan.steps),

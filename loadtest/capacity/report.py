@@ -25,6 +25,8 @@ from loadtest.capacity.usage import (
     first_full,
 )
 
+MOST_OTHERS = 0.2
+"""Cores that anybody else may use."""
 PARTS = (TRITON, GATEWAY, GENERATOR, OTHERS)
 
 
@@ -39,9 +41,17 @@ def markdown(
             told,
             _sizes(results, slo_ms, targets),
             "![P95 over the rate, and what is in use](capacity.svg)",
+            *_doubts(results),
             *(part for one in results for part in _mix(one, slo_ms)),
         ]
     )
+
+
+def _doubts(results: Sequence[MixResult]) -> Iterator[str]:
+    """What makes the figures too low."""
+    most = max((used.cores.get(OTHERS, 0.0) for one in results for used in one.usages), default=0.0)
+    if most > MOST_OTHERS:
+        yield f"**Others took up to {most:.2f} cores meanwhile: what was measured could do more than this.**"
 
 
 def _sizes(results: Sequence[MixResult], slo_ms: float, targets: Sequence[float]) -> str:

@@ -4,6 +4,7 @@ Between steps nobody sends anything until every answer is there, so that each st
 request counts for another step than its own.
 """
 
+import logging
 import time
 from argparse import Namespace
 
@@ -16,14 +17,14 @@ from loadtest.capacity.running import RECORDER, UNDER_WAY
 from loadtest.capacity.samples import Step
 from loadtest.capacity.steps import StepResult, enough, summarize
 from loadtest.capacity.told import conclusion, in_short
-from loadtest.terminal import say
 
+LOG = logging.getLogger(__name__)
 MOST_USERS_A_SECOND = 100
 """So many sources Locust starts without a warning."""
 
 
 class Steps(LoadTestShape):
-    """Steps of equal length; each has more users than the one before."""
+    """Each step has more users than the one before."""
 
     abstract = True
 
@@ -40,7 +41,7 @@ class Steps(LoadTestShape):
         options = self.runner.environment.parsed_options
         if self._began_at is None:
             return self._between(options)
-        if time.time() - self._began_at < options.step_seconds:
+        if time.time() - self._began_at < self._length_s(options):
             return self._users(options)
         RECORDER.add_step(Step(self._rate(options), self._began_at, time.time()))
         self._began_at = None
@@ -61,9 +62,9 @@ class Steps(LoadTestShape):
             recording = RECORDER.recording()
             step = recording.steps[-1]
             self._results.append(summarize(step, recording.of_step(step)))
-            say(f"step {len(self._results)}: {in_short(self._results[-1])}")
+            LOG.info("step %d: %s", len(self._results), in_short(self._results[-1]))
         if enough(self._results, options.slo_ms) or len(self._results) == options.steps:
-            say(conclusion(self._results, options.slo_ms))
+            LOG.info(conclusion(self._results, options.slo_ms))
             return None
         self._began_at = time.time()
         return self._users(options)
@@ -72,6 +73,9 @@ class Steps(LoadTestShape):
         users = round(options.first_users * options.growth ** len(self._results))
         return users, MOST_USERS_A_SECOND
 
+    def _length_s(self, options: Namespace) -> float:
+        return max(options.step_seconds, options.step_requests / self._rate(options))
+
     def _rate(self, options: Namespace) -> float:
         return options.rate * self._users(options)[0]
 
@@ -79,8 +83,9 @@ class Steps(LoadTestShape):
 @events.init_command_line_parser.add_listener
 def add_options(parser: LocustArgumentParser) -> None:
     """Options of the steps."""
-    parser.add_argument("--step-seconds", type=float, default=60.0, help="length of a step (60)")
+    parser.add_argument("--step-seconds", type=float, default=60.0, help="length of a step, at least (60)")
+    parser.add_argument("--step-requests", type=int, default=20, help="due in a step, at least (20)")
     parser.add_argument("--first-users", type=int, default=10, help="of the first step; each sends --rate (10)")
-    parser.add_argument("--growth", type=float, default=1.4, help="users of a step over those of the one before (1.4)")
+    parser.add_argument("--growth", type=float, default=1.5, help="users of a step over those of the one before (1.5)")
     parser.add_argument("--steps", type=int, default=12, help="at most (12)")
     parser.add_argument("--slo-ms", type=float, default=200.0, help="what P95 should stay below (200)")

@@ -6,6 +6,7 @@ so is the sum of them: `--users` times `--rate` requests a second, whatever the 
 """
 
 import json
+import logging
 import random
 import sys
 import time
@@ -18,7 +19,7 @@ from typing import Any, ClassVar
 import gevent
 from locust import FastHttpUser, events, task
 from locust.argument_parser import LocustArgumentParser
-from locust.contrib.fasthttp import ResponseContextManager
+from locust.contrib.fasthttp import FAILURE_EXCEPTIONS, ResponseContextManager
 from locust.env import Environment
 from locust.runners import MasterRunner
 
@@ -32,11 +33,13 @@ from loadtest.server_timing import stage_milliseconds
 from loadtest.stages.pages import REFERENCE
 from loadtest.terminal import say
 
+LOG = logging.getLogger(__name__)
 OCR_PATH = "/v1/ocr"
 NO_LIMIT = 1_000_000
 GRACE_S = 5.0
 """Longer than the service itself is given: it answers what it could not do in time, and that is to be seen."""
 STAGE = "stage"
+BROKEN_OFF = "broken off"
 EXIT_UNUSABLE = 2
 PAGES: dict[str, Iterator[PageFile]] = {}
 """By mix, round and round; every user of a mix takes the next one."""
@@ -80,17 +83,26 @@ class PageSource(FastHttpUser):
             stream=True,
             catch_response=True,
         ) as answer:
-            stages_ms, code = self.read(answer, due_at) if answer.status_code else ({}, "")
+            stages_ms, code = self.read_all(answer, due_at)
             sample = Sample(self.mix, due_at, time.time() - due_at, answer.status_code or NO_ANSWER, code, stages_ms)
             if not sample.good:
-                answer.failure(f"{sample.status} {code}" if answer.status_code else str(answer.error))
+                answer.failure(f"{sample.status} {code}")
             answer.request_meta |= {"request_type": self.kind, "response_time": 1000 * sample.seconds}
         RECORDER.add_sample(sample)
         if sample.good:
             self.show(stages_ms)
 
+    def read_all(self, answer: ResponseContextManager, due_at: float) -> tuple[dict[str, float], str]:
+        """Milliseconds by stage, and a word for what went wrong."""
+        if not answer.status_code:
+            return {}, type(answer.error).__name__
+        try:
+            return self.read(answer, due_at)
+        except (*FAILURE_EXCEPTIONS, ValueError):
+            return {}, BROKEN_OFF
+
     def read(self, answer: ResponseContextManager, due_at: float) -> tuple[dict[str, float], str]:  # noqa: ARG002
-        """The rest of an answer: milliseconds by stage, and the code of a problem."""
+        """The rest of an answer; may raise what a connection does, and ValueError for half a line."""
         body = answer.content or b""
         answer.request_meta["response_length"] = len(body)
         if answer.status_code != OK:
@@ -139,7 +151,7 @@ def problem_code(body: bytes) -> str:
 def stream_fault(last: Mapping[str, Any]) -> str:
     """What is wrong with a stream that ends with this line; nothing if all of its pages were read."""
     if last.get("event") != "end":
-        return "broken off"
+        return BROKEN_OFF
     return f"{last['errors']} pages could not be read" if last["errors"] else ""
 
 
@@ -148,7 +160,7 @@ def add_options(parser: LocustArgumentParser) -> None:
     """Options beside Locust's own; all can be changed in the web UI but those that are files."""
     parser.add_argument("--rate", type=float, default=1.0, help="requests a second of each user, on average (1)")
     parser.add_argument("--timeout", type=float, default=30.0, help="seconds a request may take (30)")
-    parser.add_argument("--query", default="", help="further options of each request, such as level=word&words=true")
+    parser.add_argument("--query", default="", help="further options of each request, such as level=word")
     parser.add_argument("--api-key", env_var="OCR_API_KEY", default="", is_secret=True, help="where clients have keys")
     parser.add_argument(
         "--images", type=Path, include_in_web_ui=False, help="folder whose files are sent, in place of the mixes"
@@ -179,6 +191,9 @@ def take_pages(environment: Environment, **_: object) -> None:
         say(f"locustfile: nothing to send for {asked}: there are files for {', '.join(mixes)}")
         sys.exit(EXIT_UNUSABLE)
     environment.user_classes = wanted
+    if environment.available_user_classes:  # the class picker's
+        picked = environment.available_user_classes.items()
+        environment.available_user_classes = {name: one for name, one in picked if one.mix in mixes}
     tell(mixes, options)
     if options.samples:
         RECORDER.file = options.samples.open("w", encoding="utf-8")
@@ -187,8 +202,8 @@ def take_pages(environment: Environment, **_: object) -> None:
 def tell(mixes: Mapping[str, object], options: Namespace) -> None:
     """Say what is sent, and what would have been."""
     if REFERENCE in mixes:
-        say(f"no corpus at {options.corpus}: a drawn page is sent in place of receipts, dense pages, scenes and lines")
-    say(f"files for {', '.join(mixes)}; each user sends {options.rate:g} requests a second")
+        LOG.warning("no corpus at %s: a drawn page takes the place of its mixes", options.corpus)
+    LOG.info("files for %s; each user sends %g requests a second", ", ".join(mixes), options.rate)
 
 
 @events.test_stop.add_listener
@@ -197,4 +212,4 @@ def wait_for_answers(environment: Environment, **_: object) -> None:
     if not isinstance(environment.runner, MasterRunner) and not UNDER_WAY.join(
         environment.parsed_options.timeout + GRACE_S
     ):
-        say(f"{len(UNDER_WAY)} requests were not answered, and are in no figure")
+        LOG.warning("%d requests were not answered, and are in no figure", len(UNDER_WAY))

@@ -1,4 +1,5 @@
 import ast
+import itertools
 import json
 import xml.etree.ElementTree as ET
 from dataclasses import replace
@@ -8,7 +9,7 @@ from capacity_examples import receipts, sample
 
 from loadtest.accuracy.circumstances import ROOT, Circumstances
 from loadtest.capacity.__main__ import DOCUMENT, chosen, is_whole, main, parser
-from loadtest.capacity.campaign import USERS, Plan, Steps, locust_command
+from loadtest.capacity.campaign import USERS, Plan, locust_command
 from loadtest.capacity.chart import chart, round_rates
 from loadtest.capacity.errors import CapacityError
 from loadtest.capacity.pages import find_mixes
@@ -114,14 +115,18 @@ def test_every_mix_has_its_users():
     assert found == dict(USERS)
 
 
-def test_steps_begin_well_below_what_can_be_done_and_last_for_enough_requests():
+def test_locust_is_asked_for_the_first_rate_by_its_first_users():
     plan = Plan(200.0, 30.0, 20, 8, 30.0, ROOT, None, "", ROOT)
-    assert Steps.after(0.1, plan) == Steps(first_rate=4.0, length_s=30.0)
-    assert Steps.after(4.0, plan) == Steps(first_rate=0.1, length_s=200.0)
-    command = locust_command("http://h", "dense", plan, Steps.after(4.0, plan))
-    assert command[command.index("--rate") + 1] == "0.01"
-    assert command[command.index("--first-users") + 1] == "10"
+    command = locust_command("http://h", "dense", plan, 0.1)
+    given = dict(itertools.pairwise(command))
+    assert (given["--rate"], given["--first-users"], given["--step-requests"]) == ("0.01", "10", "20")
     assert command[-1] == "Dense"
+
+
+def test_a_machine_that_others_use_is_told():
+    busy = replace(receipts(), usages=tuple(replace(one, cores={"others": 0.9}) for one in receipts().usages))
+    text = markdown([busy], CIRCUMSTANCES, "one pair", 200.0, [60])
+    assert "Others took up to 0.90 cores meanwhile" in text
 
 
 def test_only_a_whole_run_belongs_into_the_document():
