@@ -29,6 +29,7 @@ CHART = "capacity.svg"
 OUT = ROOT / "results" / "capacity"
 CORPUS = ROOT.parent / "shared" / "corpus"
 STEP_S = 30.0
+EXIT_IMPOSSIBLE = 2
 TARGETS = (10, 1_000, 100_000)
 """Pages a minute, those of docs/scaling.md."""
 
@@ -40,7 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         run(options)
     except (CapacityError, DocumentError) as error:
         say(f"capacity: {error}")
-        return 2
+        return EXIT_IMPOSSIBLE
+    except KeyboardInterrupt:
+        say(f"stopped; what was measured before is in {options.out}")
+        return EXIT_IMPOSSIBLE
     return 0
 
 
@@ -50,7 +54,7 @@ def parser() -> argparse.ArgumentParser:
         prog="python -m loadtest.capacity",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="Exit code: 0 measured, whatever came of it; 2 nothing could be measured.",
+        epilog="Exit code: 0 measured, whatever came of it; 2 it could not, or not all of it.",
     )
     top.add_argument("--host", help="measure this running deployment, in place of one made for it")
     top.add_argument("--triton-metrics", help="with --host: address of its Triton's metrics page")
@@ -82,10 +86,14 @@ def run(options: argparse.Namespace) -> None:
     if REFERENCE in mixes:
         say(f"no corpus at {options.corpus}: a drawn page takes the place of its mixes")
     options.out.mkdir(parents=True, exist_ok=True)
+    results: list[MixResult] = []
     with deployment(options) as place:
-        results = measure(place, mixes, plan(options))
-        name = place.name
-    write(results, options, name)
+        for result in measure(place, mixes, plan(options)):
+            results.append(result)
+            write(results, options, place.name)  # so that a run that is broken off leaves what it has
+    report = (options.out / "capacity.md").read_text(encoding="utf-8")
+    print(report)
+    update(report, options)
 
 
 def chosen(mixes: Mixes, wanted: Sequence[str] | None) -> Mixes:
@@ -124,17 +132,19 @@ def plan(options: argparse.Namespace) -> Plan:
 
 
 def write(results: Sequence[MixResult], options: argparse.Namespace, measured: str) -> None:
-    """The figures, the report and the picture, and the document's part of both if everything was measured here."""
+    """The figures, the report and the picture, of what has been measured so far."""
     circumstances = observe("make capacity", options.model_set, {})
     text = markdown(results, circumstances, measured, options.slo_ms, options.targets)
-    picture = chart(results, options.slo_ms)
     (options.out / "capacity.json").write_text(json_report(results, circumstances, measured), encoding="utf-8")
     (options.out / "capacity.md").write_text(text + "\n", encoding="utf-8")
-    (options.out / CHART).write_text(picture, encoding="utf-8")
-    print(text)
+    (options.out / CHART).write_text(chart(results, options.slo_ms), encoding="utf-8")
+
+
+def update(report: str, options: argparse.Namespace) -> None:
+    """The document's part, if everything was measured here."""
     if is_whole(options):
-        update_document(DOCUMENT, text, Markers.of("capacity"))
-        DOCUMENT.with_name(CHART).write_text(picture, encoding="utf-8")
+        update_document(DOCUMENT, report, Markers.of("capacity"))
+        DOCUMENT.with_name(CHART).write_bytes((options.out / CHART).read_bytes())
     else:
         say(f"docs are as they were, for this was only a part; the report is in {options.out}")
 

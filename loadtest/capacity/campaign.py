@@ -7,7 +7,7 @@ below what can be done then.
 import os
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -20,6 +20,7 @@ from loadtest.capacity.errors import CapacityError
 from loadtest.capacity.pages import DOCUMENTS, OWN, Mixes
 from loadtest.capacity.samples import Recording
 from loadtest.capacity.steps import StepResult, summarize
+from loadtest.capacity.told import conclusion
 from loadtest.capacity.usage import GENERATOR, Usage, usage
 from loadtest.capacity.watching import Sources, Watch
 from loadtest.gpu.pages import PageFile
@@ -90,13 +91,16 @@ class MixResult:
     usages: tuple[Usage, ...]
 
 
-def measure(deployment: Deployment, mixes: Mixes, plan: Plan) -> list[MixResult]:
+def measure(deployment: Deployment, mixes: Mixes, plan: Plan) -> Iterator[MixResult]:
     """All mixes, one after the other.
 
     Raises:
         CapacityError: pages can't be read even alone, or Locust does not work.
     """
-    return [measure_mix(deployment, mix, pages, plan) for mix, pages in mixes.items()]
+    for mix, pages in mixes.items():
+        result = measure_mix(deployment, mix, pages, plan)
+        say(f"{mix}: {conclusion(result.steps, plan.slo_ms)}")
+        yield result
 
 
 def measure_mix(deployment: Deployment, mix: str, pages: Sequence[PageFile], plan: Plan) -> MixResult:

@@ -9,7 +9,7 @@ from loadtest.gpu.pages import PageFile
 from loadtest.stages.pages import REFERENCE, corpus_mixes, reference_page
 
 DOCUMENTS, OWN = "documents", "own"
-DOCUMENT_PAGES = 4
+DOCUMENT_PAGES = 3
 
 Mixes = Mapping[str, Sequence[PageFile]]
 
