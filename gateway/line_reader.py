@@ -10,7 +10,7 @@ from itertools import islice
 
 import numpy as np
 
-from gateway.arrays import Crop, Image, Quad
+from gateway.arrays import Crop, Image, Plane, Quad
 from gateway.concurrency import CpuPool
 from gateway.deadline import Deadline
 from gateway.errors import OcrError
@@ -96,7 +96,9 @@ class LineReader:
                 instead; the errors that concern all lines are raised even so.
             Draining: the service is shutting down.
         """
-        page = _PageReading(self, image, quads, options, deadline)
+        with times.stage("crops"):
+            pixels = await self._pool.run(plane_if_grey, image, deadline=deadline)
+        page = _PageReading(self, pixels, quads, options, deadline)
         await page.make_first_readings(times)
         if options.reread:
             with times.stage("reread"):
@@ -113,7 +115,13 @@ class LineReader:
             return await self._pool.run(place, image, lines, deadline=deadline)
 
     async def transcribe(
-        self, image: Image, quads: Sequence[Quad], options: RecognitionOptions, *, deadline: Deadline, times: StageTimes
+        self,
+        image: Image | Plane,
+        quads: Sequence[Quad],
+        options: RecognitionOptions,
+        *,
+        deadline: Deadline,
+        times: StageTimes,
     ) -> list[Transcribed]:
         """Read each quad once, in portions whose crops fit into memory together."""
         line_height = self._backend.contract.recognition.line_height
@@ -125,7 +133,12 @@ class LineReader:
         return [read[index] for index in range(len(quads))]
 
     async def _transcribe_portion(
-        self, image: Image, quads: Sequence[Quad], options: RecognitionOptions, deadline: Deadline, times: StageTimes
+        self,
+        image: Image | Plane,
+        quads: Sequence[Quad],
+        options: RecognitionOptions,
+        deadline: Deadline,
+        times: StageTimes,
     ) -> list[Transcribed]:
         contract = self._backend.contract.recognition
         with times.stage("crops"):
@@ -148,7 +161,12 @@ class _PageReading:
     """The readings of one page as they come in."""
 
     def __init__(
-        self, reader: LineReader, image: Image, quads: Sequence[Quad], options: RecognitionOptions, deadline: Deadline
+        self,
+        reader: LineReader,
+        image: Image | Plane,
+        quads: Sequence[Quad],
+        options: RecognitionOptions,
+        deadline: Deadline,
     ) -> None:
         self._reader = reader
         self._image = image
@@ -225,10 +243,9 @@ class _PageReading:
         return lost
 
 
-def cut_crops(image: Image, quads: Sequence[Quad], contract: RecognitionContract) -> list[CutCrop]:
+def cut_crops(image: Image | Plane, quads: Sequence[Quad], contract: RecognitionContract) -> list[CutCrop]:
     """The crop of each quad, in pieces where it is wider than the last bucket."""
-    page = plane_if_grey(image)
-    return [_cut_crop(crop_line(page, quad, line_height=contract.line_height), contract.buckets[-1]) for quad in quads]
+    return [_cut_crop(crop_line(image, quad, line_height=contract.line_height), contract.buckets[-1]) for quad in quads]
 
 
 def _cut_crop(crop: Crop, max_width: int) -> CutCrop:

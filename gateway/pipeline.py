@@ -265,10 +265,10 @@ def accepted_lines(
 
 def text_line(region: TextRegion, reading: Reading) -> TextLine:
     """A line whose quads start at the top-left corner of the text as it was read."""
-    turned = replace(
-        region, quad=turn_quad(region.quad, reading.turned), crop_quad=turn_quad(region.crop_quad, reading.turned)
-    )
-    return TextLine(turned, reading.transcription, reading.turned)
+    if reading.turned != UPRIGHT:
+        quad, crop_quad = (turn_quad(quad, reading.turned) for quad in (region.quad, region.crop_quad))
+        region = replace(region, quad=quad, crop_quad=crop_quad)
+    return TextLine(region, reading.transcription, reading.turned)
 
 
 def in_reading_order(lines: tuple[TextLine, ...], turned: int) -> tuple[TextLine, ...]:

@@ -5,6 +5,7 @@ message and out of it again. Encoded messages may be joined, and the result is t
 are encoded as usual, and the tensors put behind them, each copied once.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -84,7 +85,7 @@ def _tensor(name: str, datatype: str, shape: tuple[int, ...], content: bytes) ->
     if datatype not in DTYPES:
         raise UnexpectedOutput(f"{name!r} is {datatype}, expected one of {', '.join(DTYPES)}")
     dtype = DTYPES[datatype]
-    expected = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
+    expected = dtype.itemsize * math.prod(shape)
     if min(shape, default=0) < 0 or len(content) != expected:
         raise UnexpectedOutput(f"{name!r} has {len(content)} bytes, but {datatype} {list(shape)} takes {expected}")
     return np.frombuffer(content, dtype).reshape(shape)

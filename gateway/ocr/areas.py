@@ -48,6 +48,8 @@ class Areas:
 
     def take(self, regions: Sequence[TextRegion]) -> tuple[TextRegion, ...]:
         """The regions that are wanted."""
+        if not self:
+            return tuple(regions)
         return tuple(region for region in regions if self._takes(*_middle(region.quad)))
 
     def take_layer(self, layer: Sequence[LayerLine]) -> tuple[LayerLine, ...]:

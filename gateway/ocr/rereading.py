@@ -13,7 +13,7 @@ What is to be read next and which reading has won are functions of a line's read
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gateway.ocr.elements import Transcription
@@ -26,6 +26,20 @@ LYING = 270
 
 OTHERS_UPSIDE_DOWN = frozenset("69bqdpnuMW()[]{}<>")
 """Characters that are other characters upside down."""
+
+WAYS_UP: Mapping[int, frozenset[int]] = {
+    0: frozenset({0, 270}),
+    90: frozenset({90, 0}),
+    180: frozenset({180, 90}),
+    270: frozenset({270, 0}),
+}
+"""By the page's turn, the turns that give text the right way up on it: its own, and that of vertical text on it.
+
+A page that reads best in the turn of vertical text may be just that, upright, so there both keep their rights.
+"""
+
+UPSIDE_DOWN = {page: frozenset((turned + 180) % 360 for turned in turns) for page, turns in WAYS_UP.items()}
+"""Their opposites."""
 
 THIN_HEIGHT = 128
 """An image up to this many pixels high, and not higher than wide, may be a single line."""
@@ -54,7 +68,7 @@ def first_turns(size: tuple[int, int], options: RecognitionOptions) -> tuple[int
 
 def next_turn(readings: Sequence[Reading], options: RecognitionOptions) -> int | None:
     """The turn in which a line is to be read again; None if its readings are enough."""
-    best = _best(readings, _ways_up(UPRIGHT))
+    best = _best(readings, WAYS_UP[UPRIGHT])
     opposite = _opposite(best.turned)
     doubtful = _worth(best) < options.doubtful_score
     return opposite if options.reread and doubtful and not _has(readings, opposite) else None
@@ -83,16 +97,15 @@ def lean(readings: Sequence[Reading], options: RecognitionOptions, *, page: int 
         options: the gain that is needed.
         page: the page's turn.
     """
-    expected = _best(readings, _ways_up(page))
-    other = _best(readings, {_opposite(turned) for turned in _ways_up(page)})
+    expected, other = _best(readings, WAYS_UP[page]), _best(readings, UPSIDE_DOWN[page])
     return other if _worth(other) > _worth(expected) + options.reread_gain else expected
 
 
 def choose(readings: Sequence[Reading], options: RecognitionOptions, *, page: int) -> Reading:
     """The reading that wins on a page of known turn: as `lean`, but only a telling one contradicts the page."""
     best = lean(readings, options, page=page)
-    contradicts = best.turned not in _ways_up(page)
-    return _best(readings, _ways_up(page)) if contradicts and not _is_telling(best, options) else best
+    contradicts = best.turned not in WAYS_UP[page]
+    return _best(readings, WAYS_UP[page]) if contradicts and not _is_telling(best, options) else best
 
 
 def is_accepted(transcription: Transcription, options: RecognitionOptions) -> bool:
@@ -109,14 +122,6 @@ def wants_whole_image(size: tuple[int, int], accepted: int, options: Recognition
 def whole_image_wins(whole: Transcription, accepted: Iterable[Transcription], options: RecognitionOptions) -> bool:
     """Whether the whole image, read as one line, takes the place of the accepted lines."""
     return is_accepted(whole, options) and all(whole.score > line.score for line in accepted)
-
-
-def _ways_up(page: int) -> frozenset[int]:
-    """The turns that give text the right way up on a page: its own, and that of vertical text on it.
-
-    A page that reads best in the turn of vertical text may be just that, upright, so there both keep their rights.
-    """
-    return frozenset({UPRIGHT, LYING} if page == LYING else {page, (page + LYING) % 360})
 
 
 def _best(readings: Sequence[Reading], turns: Collection[int]) -> Reading:

@@ -25,6 +25,7 @@ from gateway.inference.batching import pad_rows
 from gateway.inference.contract import RecognitionContract, RecognitionModel
 from gateway.inference.messages import infer_request
 from gateway.line_reader import cut_crops, decode_crops
+from gateway.ocr.crops import plane_if_grey
 from gateway.ocr.detection import prepare_detection
 from gateway.ocr.elements import TextLine
 from gateway.ocr.options import DetectionOptions, RecognitionOptions
@@ -73,7 +74,7 @@ def stages() -> Mapping[str, Callable[[], object]]:
     return {
         "prepare": lambda: prepare_detection(image, options),
         "regions": lambda: find_text_regions(seen, prepared, options),
-        "crops": lambda: cut_crops(image, quads, CONTRACT),
+        "crops": lambda: cut_crops(plane_if_grey(image), quads, CONTRACT),
         "pad": lambda: pad_rows(pieces[:4], CONTRACT, BUCKET),
         "message": lambda: infer_request("recognition", {"crops": rows}, ("class_index",), ""),
         "ctc": lambda: decode_crops(crops, [steps() for _ in pieces], CHARSET, reading),

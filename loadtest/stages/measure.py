@@ -42,6 +42,7 @@ STAGES: Mapping[str, str] = {
     "with_ink": "prepare",
     "join": "prepare",
     "find_text_regions": "regions",
+    "plane_if_grey": "crops",
     "cut_crops": "crops",
     "decode_crops": "ctc",
     "in_reading_order": "order",
