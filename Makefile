@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help serve test check format e2e edge accuracy order boxes formats documents fuzz drills drills-short overload rollout clients ops-check observe sbom scaling instances bench-stages bench-efficiency bench-padding capacity lock clean
+.PHONY: help serve test check format e2e edge accuracy order boxes formats documents fuzz drills drills-short overload rollout clients ops-check observe sbom scaling instances bench-stages bench-efficiency bench-padding bench-scaling bench-pipeline capacity lock clean
 
 help: ## show this list
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -93,6 +93,12 @@ capacity: $(STAMP) ## raise the rate until P95 is late, with Locust; writes into
 	@$(PYTHON) -m venv .local/locust
 	@.local/locust/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements/loadtest.txt
 	@$(BIN)/python -m loadtest.capacity $(ARGS)
+
+bench-scaling: $(STAMP) ## what one page costs as it grows, and the loop under 256 clients; writes into docs/performance.md (25 minutes)
+	@$(BIN)/python -m loadtest.growth $(ARGS)
+
+bench-pipeline: $(STAMP) ## beside one Python model in Triton that does everything; writes into docs/performance.md (15 minutes)
+	@$(BIN)/python -m loadtest.pipeline $(ARGS)
 
 instances: $(STAMP) ## what 1, 2 and 4 instances of a model in Python cost here; writes into docs/python-backend.md (two minutes)
 	@$(BIN)/python -m loadtest.instances $(ARGS)

@@ -92,7 +92,9 @@ def remembering(triton: str, folder: Path) -> Iterator[str]:
 
 
 @asynccontextmanager
-async def gateway(address: str, folder: Path) -> AsyncIterator[tuple[int, int]]:
+async def gateway(
+    address: str, folder: Path, more_settings: Mapping[str, str] | None = None
+) -> AsyncIterator[tuple[int, int]]:
     """A gateway on it as `run` starts it; its port and process."""
     port = Ports.free().http
     settings = {
@@ -103,6 +105,7 @@ async def gateway(address: str, folder: Path) -> AsyncIterator[tuple[int, int]]:
         "OCR_MAX_TIMEOUT_S": str(PAGE_TIMEOUT_S),
         "OCR_CANARY_INTERVAL_S": "600",
         "OCR_CANARY_TIMEOUT_S": "60",
+        **(more_settings or {}),
     }
     command = [sys.executable, "-m", "gateway", "run"]
     with running(command, folder / "gateway.log", without_settings(os.environ) | settings) as process:

@@ -16,7 +16,16 @@ HOME = ROOT / ".local"
 @contextmanager
 def triton(model_set: str, folder: Path) -> Iterator[str]:
     """Its gRPC address; its log stays in the folder."""
-    repository = build_models(PairOptions("triton", LOOPBACK, 0, model_set, HOME))
-    runtime = install_runtime(HOME / "triton", say)
-    with TritonProcess(runtime, repository, log_file=folder / "triton.log", ports=Ports.free()) as server:
+    with triton_process(models(model_set), folder) as server:
         yield server.grpc_address
+
+
+def models(model_set: str) -> Path:
+    """The repository of a model set."""
+    return build_models(PairOptions("triton", LOOPBACK, 0, model_set, HOME))
+
+
+def triton_process(repository: Path, folder: Path) -> TritonProcess:
+    """A server of these models that is yet to be started."""
+    runtime = install_runtime(HOME / "triton", say)
+    return TritonProcess(runtime, repository, log_file=folder / "triton.log", ports=Ports.free())
