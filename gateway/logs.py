@@ -5,11 +5,15 @@ stops reading it can't stop the event loop. What does not fit is dropped, what c
 is lost, and the next line says how much. A warning or an error that repeats is written ten times a second at most, and
 the first line of a later second says how many were held back; lines about requests are never held back.
 
+What goes to systemd's journal has the prefix from which the journal takes a line's severity (sd-daemon(3)); without it
+all lines would be alike there.
+
 Severities: DEBUG is for whoever looks for something; INFO happens as intended; WARNING means that something outside of
 the gateway fails, and that it copes; ERROR needs somebody to look; CRITICAL is a bug that nobody else would notice.
 """
 
 import logging
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -34,6 +38,7 @@ _MAX_QUEUED = 10_000
 _REPEATS_PER_S = 10
 _LAST_LINES_S = 2.0
 _UVICORN = ("uvicorn", "uvicorn.error", "uvicorn.access")
+_JOURNAL_PRIORITIES = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}
 _DOUBLES = ("uvicorn.access", "python_multipart")
 """What these say at level info or warning, `gateway.web` says better: a line per request, a problem per broken form."""
 
@@ -155,6 +160,28 @@ class WriteOrCount(logging.StreamHandler[TextIO]):
             super().handleError(record)
 
 
+class ForTheJournal(logging.Formatter):
+    """Lines of another formatter with their severity in front, which the journal takes away again."""
+
+    def __init__(self, lines: logging.Formatter) -> None:
+        super().__init__()
+        self._lines = lines
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The lines; a traceback in text has several."""
+        prefix = f"<{_JOURNAL_PRIORITIES[record.levelname]}>"
+        return prefix + self._lines.format(record).replace("\n", f"\n{prefix}")
+
+
+def is_journal(stream: TextIO) -> bool:
+    """Whether systemd's journal reads the stream; it says in JOURNAL_STREAM which one it reads (systemd.exec(5))."""
+    try:
+        file = os.fstat(stream.fileno())
+    except OSError:  # not a file
+        return False
+    return os.environ.get("JOURNAL_STREAM") == f"{file.st_dev}:{file.st_ino}"
+
+
 def _queue_handler(queue: "Queue[logging.LogRecord | None]") -> logging.Handler:
     handler = QueueOrDrop(queue)
     handler.addFilter(HoldBackRepeats())
@@ -163,7 +190,8 @@ def _queue_handler(queue: "Queue[logging.LogRecord | None]") -> logging.Handler:
 
 def _writer(stream: TextIO, log_format: LogFormat) -> logging.Handler:
     handler = WriteOrCount(stream)
-    handler.setFormatter(_json_formatter() if log_format == "json" else _text_formatter())
+    lines = _json_formatter() if log_format == "json" else _text_formatter()
+    handler.setFormatter(ForTheJournal(lines) if is_journal(stream) else lines)
     return handler
 
 

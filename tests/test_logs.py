@@ -2,6 +2,7 @@ import errno
 import io
 import json
 import logging
+import os
 import queue
 import threading
 import warnings
@@ -46,6 +47,28 @@ def test_a_line_is_one_json_object_with_what_happened_where():
         "request_id": None,
         "code": "x",
     }
+
+
+def test_in_the_journal_each_line_has_its_severity(tmp_path, monkeypatch):
+    with (tmp_path / "journal").open("w+") as stream:
+        file = os.fstat(stream.fileno())
+        monkeypatch.setenv("JOURNAL_STREAM", f"{file.st_dev}:{file.st_ino}")
+        with logging_to(stream, level="debug", log_format="text"):
+            for level in (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL):
+                logger.log(level, "one\ntwo")
+        stream.seek(0)
+        lines = stream.read().splitlines()
+    assert [line[:3] for line in lines[::2]] == ["<7>", "<6>", "<4>", "<3>", "<2>"]
+    assert lines[1::2] == [f"{line[:3]}two" for line in lines[::2]]
+
+
+@pytest.mark.parametrize("variable", ["", "1:1"])
+def test_elsewhere_a_line_has_no_prefix(tmp_path, monkeypatch, variable):
+    """Also where systemd's journal reads another stream: the log was led into a file."""
+    monkeypatch.setenv("JOURNAL_STREAM", variable)
+    with (tmp_path / "file").open("w+") as stream, logging_to(stream):
+        logger.warning("lost")
+    assert (tmp_path / "file").read_text().startswith("{")
 
 
 def test_a_line_belongs_to_the_request_in_which_it_was_said():

@@ -52,6 +52,8 @@ async def check_locked_memory(target: MachineTarget) -> Sequence[Verdict]:
 
 async def check_shared_memory(target: MachineTarget) -> Sequence[Verdict]:
     """Whether /dev/shm is large enough and has room: each process of a Python backend takes some, and keeps it."""
+    if not target.pids and not target.ports:
+        return fine("no Triton of this machine was named; a gateway uses none")
     try:
         use = os.statvfs(target.shm)
     except OSError as failure:

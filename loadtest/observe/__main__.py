@@ -11,17 +11,21 @@ from pathlib import Path
 from loadtest.accuracy.circumstances import ROOT
 from loadtest.document import DocumentError, Markers, update_document
 from loadtest.observe.asking import panels_without_data
+from loadtest.observe.boards import boards
 from loadtest.observe.chart import chart
 from loadtest.observe.errors import ObserveError
 from loadtest.observe.incident import Record, play
 from loadtest.observe.programs import missing
 from loadtest.observe.report import report
 from tests.drills.errors import DrillError
+from tests.ops.dashboards import file_of
 from triton_models.preconditions import PreconditionError
 from triton_models.runtime import install_runtime
 from triton_models.server import TritonStartError
 
 DOCUMENT, PICTURE = ROOT / "docs" / "observability.md", ROOT / "docs" / "observability.svg"
+BOARDS = ROOT / "docs" / "observability"
+"""The pictures of the dashboards, named as their files in deploy/grafana."""
 EXIT_GOOD, EXIT_BAD, EXIT_IMPOSSIBLE = 0, 1, 2
 
 
@@ -49,6 +53,8 @@ def show(record: Record, options: argparse.Namespace) -> int:
     if not options.no_document:
         update_document(DOCUMENT, text, Markers.of("observe"))
         PICTURE.write_text(chart(record), encoding="utf-8")
+        for title, picture in boards(record).items():
+            (BOARDS / f"{file_of(title)}.svg").write_text(picture, encoding="utf-8")
     faults = [f"no data: {panel}" for panel in sorted(panels_without_data(record.calm))]
     faults += ["nobody was paged in time"] if record.paged_after_s is None else []
     faults += ["the page was not taken back in time"] if record.resolved_after_s is None else []

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from xml.sax.saxutils import escape
 
 from loadtest.accuracy.chart import STYLE
+from loadtest.observe.asking import Course
 from loadtest.observe.incident import Record
 
 LEFT, WIDTH, RIGHT = 120, 560, 20
@@ -14,8 +15,6 @@ PLOTS: Mapping[str, Sequence[str]] = {
     "share that failed": ("failed, 5 min window", "failed, 1 h window"),
 }
 STATES = ("Triton silent", "page fires", "ready")
-
-Course = Sequence[tuple[float, float]]
 
 
 def chart(record: Record) -> str:

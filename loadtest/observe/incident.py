@@ -11,7 +11,7 @@ from pathlib import Path
 
 from loadtest.accuracy.circumstances import ROOT
 from loadtest.observe import scaled
-from loadtest.observe.asking import Answer, Prometheus
+from loadtest.observe.asking import Answer, Course, Drawn, Prometheus
 from loadtest.observe.load import asking
 from loadtest.observe.programs import Receivers, program, receivers
 from tests.drills.processes import Gateway, send_signal
@@ -43,7 +43,7 @@ class Record:
         paged_after_s: from the hang until the receiver was told; None if it never was.
         resolved_after_s: from the end of the hang until the receiver was told.
         told: the words of the first message.
-        calm: what the panels had before.
+        drawn: what the panels show of all of it.
         firing: every alert that fired during the hang.
         answered: requests by status.
         courses: by name, what Prometheus has recorded.
@@ -57,11 +57,16 @@ class Record:
     paged_after_s: float | None
     resolved_after_s: float | None
     told: str
-    calm: Sequence[Answer]
+    drawn: Sequence[Drawn]
     firing: frozenset[str]
     answered: Counter[int]
-    courses: dict[str, list[tuple[float, float]]]
+    courses: dict[str, Course]
     log_file: Path
+
+    @property
+    def calm(self) -> Sequence[Answer]:
+        """What the panels had before the hang."""
+        return [one.before(self.hung_at) for one in self.drawn]
 
 
 COURSES = {
@@ -95,7 +100,6 @@ async def play(runtime: TritonRuntime, folder: Path, say: Say) -> Record:
         began_at = time.time()
         say(f"calm for {CALM_S:g} s")
         await asyncio.sleep(CALM_S)
-        calm = await asyncio.to_thread(lambda: [stand.prometheus.ask(query) for query in queries()])
         say("Triton is stopped (SIGSTOP)")
         send_signal(stand.triton.pid, signal.SIGSTOP)
         hung_at = time.time()
@@ -118,7 +122,7 @@ async def play(runtime: TritonRuntime, folder: Path, say: Say) -> Record:
             paged_at and paged_at - hung_at,
             resolved_at and resolved_at - went_on_at,
             _words(stand.told),
-            calm,
+            [stand.prometheus.draw(query, began_at, ended_at) for query in queries()],
             frozenset(firing),
             Counter(answered),
             courses,

@@ -77,6 +77,12 @@ async def test_shared_memory_that_can_not_be_looked_at(target):
     assert verdict.severity is Severity.UNKNOWN
 
 
+async def test_shared_memory_is_no_matter_where_no_triton_is(target):
+    """In a gateway's container, whose /dev/shm has 64 MB."""
+    gateways = replace(target, pids=(), ports=(), shm=target.proc / "missing")
+    assert await told(machine.check_shared_memory, gateways) == []
+
+
 def test_memory_of_a_process_includes_that_of_its_children(target):
     for pid, parent, size in ((7, 1, 100), (8, 7, 20), (9, 8, 3), (10, 1, 50)):
         (target.proc / str(pid)).mkdir(exist_ok=True)

@@ -40,13 +40,25 @@ TINY = ("--skip", "triton-reading", *QUICK)
 
 
 WRONG = {Severity.WARNING, Severity.ERROR}
+FOUND: list[list[str]] = []
+"""Of each broken set-up so far, the checks that found something."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def counted(measured):
+    """Says how many set-ups were broken."""
+    yield
+    checks = sorted({name for names in FOUND for name in names})
+    measured(f"doctor: {len(FOUND)} set-ups broken for real, found by {len(checks)} checks: {', '.join(checks)}")
 
 
 async def diagnose(*arguments):
     """What is wrong, by check: its words, and what was seen."""
     findings = await examine(parser().parse_args(["doctor", *map(str, arguments)]))
     assert findings
-    return {one.check: f"{one.what} {one.evidence}" for one in findings if one.severity in WRONG}
+    found = {one.check: f"{one.what} {one.evidence}" for one in findings if one.severity in WRONG}
+    FOUND.extend([list(found)] if found else [])
+    return found
 
 
 async def assert_only(check, words, *arguments):
@@ -339,6 +351,19 @@ async def test_a_gateway_that_leaves_a_triton_out_has_stopped_then(triton):
         os.kill(process.pid, signal.SIGSTOP)
         await assert_only("gateway-alive", "takes connections and does not answer", "--gateway", url)
         os.kill(process.pid, signal.SIGKILL)  # it would be waited for
+
+
+async def test_a_gateway_listens_for_everybody_and_may_open_few_files(triton):
+    options = PairOptions("triton", LOOPBACK, free_port(), DEFAULT_MODEL_SET, Path())
+    own = {"OCR_HOST": "0.0.0.0", "OCR_PORT": str(options.port), "OCR_TRITON_ADDRESSES": triton.grpc_address}
+    with GatewayProcess(own, options) as process:
+        await answers(base_url(options))
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (900, 900))
+        checks = ("--only", "gateway-exposure", "--only", "gateway-files")
+        found = await diagnose("--gateway", base_url(options), *checks)
+    assert sorted(found) == ["gateway-exposure", "gateway-files"]
+    assert "can read /metrics and /docs" in found["gateway-exposure"]
+    assert "900" in found["gateway-files"]
 
 
 async def test_a_gateway_says_that_it_is_ready_and_is_not(healthy):

@@ -18,6 +18,9 @@ RUNBOOK = ROOT / "docs" / "runbook.md"
 _POD_DISCOVERY = re.compile(r"    kubernetes_sd_configs:\n(?:      .*\n)+")
 """Debian's promtool is built without it."""
 
+ROUTES = {"severity=page": "pager", "severity=ticket": "tickets", "alertname=OcrWatchdog": "watchdog"}
+"""Who is told, by a label of the alert."""
+
 LEAST_CASES = 2
 """For each alert: one in which it fires, one in which it does not."""
 
@@ -50,9 +53,14 @@ def exposition() -> str:
 
 
 def alertmanager() -> str:
-    """Alertmanager reads its configuration."""
-    run("amtool", ["check-config", ROOT / "deploy" / "alertmanager" / "alertmanager.yml"])
-    return "routes and receivers"
+    """Alertmanager reads its configuration, and tells the right one of each severity."""
+    file = ROOT / "deploy" / "alertmanager" / "alertmanager.yml"
+    run("amtool", ["check-config", file])
+    for label, receiver in ROUTES.items():
+        said = run("amtool", ["config", "routes", "test", f"--config.file={file}", label]).splitlines()[0]
+        if said != receiver:
+            raise CheckFailed(f"{label} goes to {said}, not to {receiver}")
+    return ", ".join(f"{label} to {receiver}" for label, receiver in ROUTES.items())
 
 
 def completeness() -> str:
