@@ -30,7 +30,7 @@ class StepResult:
         rate: requests a second that were to be sent.
         offered_per_s: that were.
         requests: how many.
-        answered_per_s: pages, while there were answers.
+        answered_per_s: pages, over the step; if the service did not keep up, over the time until the last was answered.
         p50_ms, p95_ms, p99_ms, mean_ms: of pages, from the moment they were due; infinite without any.
         failed: requests without a page, by status and code.
         stages_ms: mean of each stage.
@@ -87,22 +87,32 @@ def summarize(step: Step, samples: Sequence[Sample]) -> StepResult:
     """The figures of the requests that were due in a step."""
     pages = [sample for sample in samples if sample.good]
     times = sorted(1000 * sample.seconds for sample in pages)
-    asked, answered = pace([one.due_at for one in samples]), pace([one.ended_at for one in pages])
     failed = Counter(f"{one.status} {one.code}".strip() for one in samples if not one.good)
     names = dict.fromkeys(name for sample in pages for name in sample.stages_ms)
+    late = is_late(samples) or failed.total() > MOST_FAILED * len(samples)
     return StepResult(
         rate=step.rate,
         offered_per_s=len(samples) / step.length_s,
         requests=len(samples),
-        answered_per_s=answered,
+        answered_per_s=len(pages) / (answering_s(step, pages) if late else step.length_s),
         p50_ms=percentile(times, 0.5),
         p95_ms=percentile(times, 0.95),
         p99_ms=percentile(times, 0.99),
         mean_ms=fmean(times) if times else math.inf,
         failed=dict(failed),
         stages_ms={name: fmean(one.stages_ms.get(name, 0.0) for one in pages) for name in names},
-        saturated=answered < KEEPS_UP * asked or failed.total() > MOST_FAILED * len(samples),
+        saturated=late,
     )
+
+
+def is_late(samples: Sequence[Sample]) -> bool:
+    """Whether answers come more slowly than requests."""
+    return pace([one.ended_at for one in samples]) < KEEPS_UP * pace([one.due_at for one in samples])
+
+
+def answering_s(step: Step, pages: Sequence[Sample]) -> float:
+    """From the beginning of a step to the last of its answers, and no less than the step."""
+    return max(step.length_s, max((page.ended_at for page in pages), default=0.0) - step.began_at)
 
 
 def pace(moments: Sequence[float]) -> float:

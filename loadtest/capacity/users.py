@@ -1,8 +1,9 @@
 """Users of Locust that are sources of requests: each sends at random moments, and never waits for an answer.
 
 A user who waits asks a slow service less often, which hides how slow it is (coordinated omission). So each request has
-a greenlet of its own, and its time counts from the moment it was due. Arrivals of one source are a Poisson process, and
-so is the sum of them: `--users` times `--rate` requests a second, whatever the service does.
+a greenlet of its own, and its time counts from the moment it was due. A source has one request in each period of
+1 / `--rate` seconds, at a random moment of it. The sum of many is close to a Poisson process from one second to the
+next, but has no luck in the long run: a step of 20 requests, of which a Poisson process may make 15 or 25, has 20.
 """
 
 import json
@@ -64,14 +65,16 @@ class PageSource(FastHttpUser):
         self.options: Namespace = environment.parsed_options
         self.network_timeout = self.options.timeout + GRACE_S
         super().__init__(environment)
-        self.due_at = time.time()
+        self.period_at = time.time()
 
     @task
     def arrive(self) -> None:
         """Wait until the next request is due, and let it go its own way."""
-        self.due_at += random.expovariate(self.options.rate)
-        gevent.sleep(max(0.0, self.due_at - time.time()))
-        UNDER_WAY.start(gevent.Greenlet(self.send, self.due_at, next(PAGES[self.mix])))
+        period_s = 1.0 / self.options.rate
+        due_at = self.period_at + random.uniform(0.0, period_s)
+        self.period_at += period_s
+        gevent.sleep(max(0.0, due_at - time.time()))
+        UNDER_WAY.start(gevent.Greenlet(self.send, due_at, next(PAGES[self.mix])))
 
     def send(self, due_at: float, page: PageFile) -> None:
         """One request, its answer, and its rows."""
