@@ -7,6 +7,7 @@ make capacity ARGS="--host https://ocr.example --images ~/scans --slo-ms 500"
 
 import argparse
 import os
+import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -36,7 +37,8 @@ TARGETS = (10, 1_000, 100_000)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and write."""
-    options = parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    options = parser().parse_args(given, argparse.Namespace(command=command(given)))
     try:
         run(options)
     except (CapacityError, DocumentError) as error:
@@ -48,10 +50,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def command(given: Sequence[str]) -> str:
+    """What was asked for, as one would type it; without the key, if one was given."""
+    shown = re.sub(r"(?<=--api-key[ =])\S+", "...", " ".join(given))
+    return f'make capacity ARGS="{shown}"' if shown else "make capacity"
+
+
 def parser() -> argparse.ArgumentParser:
     """The options."""
     top = argparse.ArgumentParser(
         prog="python -m loadtest.capacity",
+        allow_abbrev=False,  # `command` knows the key by its whole name
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="Exit code: 0 measured, whatever came of it; 2 it could not, or not all of it.",
@@ -133,7 +142,7 @@ def plan(options: argparse.Namespace) -> Plan:
 
 def write(results: Sequence[MixResult], options: argparse.Namespace, measured: str) -> None:
     """The figures, the report and the picture, of what has been measured so far."""
-    circumstances = observe("make capacity", options.model_set, {})
+    circumstances = observe(options.command, options.model_set, {})
     text = markdown(results, circumstances, measured, options.slo_ms, options.targets)
     (options.out / "capacity.json").write_text(json_report(results, circumstances, measured), encoding="utf-8")
     (options.out / "capacity.md").write_text(text + "\n", encoding="utf-8")

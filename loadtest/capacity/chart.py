@@ -9,15 +9,16 @@ from loadtest.accuracy.chart import STYLE
 from loadtest.capacity.campaign import MixResult
 from loadtest.capacity.steps import knee
 from loadtest.capacity.told import ms
-from loadtest.capacity.usage import LOOP, MACHINE, MODEL, SLOTS, THREADS
+from loadtest.capacity.usage import LOOP, MACHINE, SLOTS, THREADS, Usage
 
 LEFT, WIDTH, BETWEEN, RIGHT = 64, 300, 64, 20
 TOP, HEIGHT, GAP = 66, 130, 58
 GRID, SLO, KNEE = "#e4e7eb", "#cf222e", "#8c959f"
 TIMES = {"P50": "#8cb4f5", "P95": "#1f6feb"}
+INSTANCES = "Triton's instances"
 IN_USE = {
     MACHINE: "#24292f",
-    "Triton's instances": "#bf8700",
+    INSTANCES: "#bf8700",
     LOOP: "#1f6feb",
     THREADS: "#2da44e",
     SLOTS: "#a475f9",
@@ -147,13 +148,12 @@ def _in_use(one: MixResult, axes: Axes) -> Iterator[str]:
         points = [
             (step.offered_per_s, share)
             for step, used in zip(one.steps, one.usages, strict=True)
-            if (share := _share(used.shares, name)) is not None
+            if (share := _share(used, name)) is not None
         ]
         if points:
             yield axes.line(points, colour)
 
 
-def _share(shares: Mapping[str, float], name: str) -> float | None:
-    """Of what is in the legend; of Triton's models the busiest."""
-    models = [share for what, share in shares.items() if what.startswith(MODEL)]
-    return shares.get(name, max(models, default=None) if name == "Triton's instances" else None)
+def _share(used: Usage, name: str) -> float | None:
+    """Of what is in the legend."""
+    return used.busiest_model() if name == INSTANCES else used.shares.get(name)

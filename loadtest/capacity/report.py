@@ -85,8 +85,8 @@ def _size(one: MixResult, slo_ms: float, targets: Sequence[float]) -> list[str]:
 
 def _mix(one: MixResult, slo_ms: float) -> Iterator[str]:
     yield f"**{one.mix}** ({one.files} files in turn). {conclusion(one.steps, slo_ms)} {_full(one)} {_grown(one)}"
-    header = ["asked", "answered", "P50", "P95", "no page", "processors", *(f"{part}, cores" for part in PARTS)]
-    header += ["loop lag", "threads", "slots", *(f"waits for {what}" for what in WAITS)]
+    header = ["asked", "answered", "P50", "P95", "no page", "processors", f"cores: {', '.join(PARTS)}"]
+    header += ["Triton's instances", "loop lag", "threads", "slots", f"waits, ms: {', '.join(WAITS)}"]
     yield table(header, [_row(step, used) for step, used in zip(one.steps, one.usages, strict=True)])
 
 
@@ -99,11 +99,12 @@ def _row(step: StepResult, used: Usage) -> list[str]:
         ms(step.p95_ms),
         failed or "0",
         percent(used.shares.get(MACHINE)),
-        *(cores(used.cores.get(part)) for part in PARTS),
+        ", ".join(cores(used.cores.get(part)) for part in PARTS),
+        percent(used.busiest_model()),
         f"{used.loop_lag_ms:.1f} ms",
         percent(used.shares.get(THREADS)),
         percent(used.shares.get(SLOTS)),
-        *(ms(used.waits_ms.get(what, 0.0)) for what in WAITS),
+        ", ".join(f"{used.waits_ms.get(what, 0.0):,.0f}" for what in WAITS),
     ]
 
 

@@ -17,7 +17,7 @@ LATE_LOOP_S = 0.05
 MACHINE, LOOP, THREADS, SLOTS, PIXELS = "processors", "event loop", "threads", "slots", "pixels under way"
 GATEWAY, TRITON, GENERATOR, OTHERS = "gateway", "Triton", "load generator", "others"
 MODEL = "Triton's instances of "
-DETECTION, RECOGNITION, QUEUE = WAITS = ("a detection call", "a recognition call", "Triton's queue")
+DETECTION, RECOGNITION, QUEUE = WAITS = ("detection", "recognition", "Triton's queue")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,10 @@ class Usage:
     cores: Mapping[str, float]
     loop_lag_ms: float
     waits_ms: Mapping[str, float]
+
+    def busiest_model(self) -> float | None:
+        """The share of the instances of Triton's busiest model; None if it is unknown."""
+        return max((share for name, share in self.shares.items() if name.startswith(MODEL)), default=None)
 
     def fullest(self) -> str | None:
         """The name of what is full; None if nothing is."""

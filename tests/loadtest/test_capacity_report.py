@@ -8,7 +8,7 @@ import pytest
 from capacity_examples import receipts, sample
 
 from loadtest.accuracy.circumstances import ROOT, Circumstances
-from loadtest.capacity.__main__ import DOCUMENT, chosen, is_whole, main, parser
+from loadtest.capacity.__main__ import DOCUMENT, chosen, command, is_whole, main, parser
 from loadtest.capacity.campaign import USERS, Plan, locust_command
 from loadtest.capacity.chart import chart, round_rates
 from loadtest.capacity.errors import CapacityError
@@ -127,6 +127,19 @@ def test_a_machine_that_others_use_is_told():
     busy = replace(receipts(), usages=tuple(replace(one, cores={"others": 0.9}) for one in receipts().usages))
     text = markdown([busy], CIRCUMSTANCES, "one pair", 200.0, [60])
     assert "Others took up to 0.90 cores meanwhile" in text
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ([], "make capacity"),
+        (["--mixes", "scene"], 'make capacity ARGS="--mixes scene"'),
+        (["--api-key", "k3y", "--host", "http://h"], 'make capacity ARGS="--api-key ... --host http://h"'),
+        (["--api-key=k3y"], 'make capacity ARGS="--api-key=..."'),
+    ],
+)
+def test_the_report_names_its_command_and_no_key(given, told):
+    assert command(given) == told
 
 
 def test_only_a_whole_run_belongs_into_the_document():

@@ -22,9 +22,7 @@ def test_what_nobody_known_has_taken_was_taken_by_others():
 
 
 def test_waits_are_those_of_pages_and_calls():
-    assert used(1.4).waits_ms == pytest.approx(
-        {"a detection call": 100.0, "a recognition call": 0.0, "Triton's queue": 2.0}
-    )
+    assert used(1.4).waits_ms == pytest.approx({"detection": 100.0, "recognition": 0.0, "Triton's queue": 2.0})
 
 
 def test_elsewhere_only_the_metrics_are_known():
