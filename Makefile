@@ -100,6 +100,12 @@ bench-scaling: $(STAMP) ## what one page costs as it grows, and the loop under 2
 bench-pipeline: $(STAMP) ## beside one Python model in Triton that does everything; writes into docs/performance.md (15 minutes)
 	@$(BIN)/python -m loadtest.pipeline $(ARGS)
 
+bench-peers: $(STAMP) ## beside rapidocr's API server and library, at 1 and 8 clients; writes into docs/performance.md (20 minutes)
+	@$(BIN)/python -m loadtest.peers $(ARGS)
+
+bench-variants: $(STAMP) ## OpenVINO and int8, their speed and what they cost in accuracy; writes into docs/performance.md (20 minutes)
+	@$(BIN)/python -m loadtest.variants $(ARGS)
+
 instances: $(STAMP) ## what 1, 2 and 4 instances of a model in Python cost here; writes into docs/python-backend.md (two minutes)
 	@$(BIN)/python -m loadtest.instances $(ARGS)
 
