@@ -11,9 +11,11 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import chain, zip_longest
 from pathlib import Path, PurePosixPath
+
+import numpy as np
 
 from gateway.local import PairOptions, build_models
 from loadtest.accuracy.circumstances import ROOT, Circumstances, observe
@@ -21,11 +23,11 @@ from loadtest.accuracy.comparison import require_same_weights
 from loadtest.accuracy.corpus import LabelledPage, read_labels
 from loadtest.accuracy.errors import AccuracyError
 from loadtest.accuracy.rapidocr_reader import RapidocrReader, prepare_environment
-from loadtest.accuracy.scoring import Row, count_pages, load_page_scorer, total
+from loadtest.accuracy.scoring import Counts, count_pages, load_page_scorer
 from loadtest.document import DocumentError, Markers, update_document
 from loadtest.peers.contestants import api_contestant, gateway_contestant, library_contestant
 from loadtest.peers.measure import Plan, Turn, Turns, measure
-from loadtest.peers.report import Results, chart, figures_of, report
+from loadtest.peers.report import Figures, Results, chart, figures_of, report
 from loadtest.stages.pages import corpus_mixes
 from loadtest.terminal import say
 from triton_models.catalog import DEFAULT_MODEL_SET
@@ -104,15 +106,15 @@ async def run(options: argparse.Namespace, pages: Sequence[LabelledPage], comman
 def results_of(turns: Turns, pages: Sequence[LabelledPage], corpus: Path) -> Results:
     """The figures of all turns."""
     return {
-        clients: {name: figures_of(found, scores(found[-1], pages, corpus)) for name, found in by_name.items()}
+        clients: {name: figures_of(found, counts_of(found[-1], pages, corpus)) for name, found in by_name.items()}
         for clients, by_name in turns.items()
     }
 
 
-def scores(turn: Turn, pages: Sequence[LabelledPage], corpus: Path) -> Row:
+def counts_of(turn: Turn, pages: Sequence[LabelledPage], corpus: Path) -> Counts:
     """How well the pages were read, by the corpus's own `score.py`."""
     readings = {page.file: turn.readings[corpus / page.file] for page in pages}
-    return total(count_pages(load_page_scorer(corpus / "score.py"), pages, readings))
+    return count_pages(load_page_scorer(corpus / "score.py"), pages, readings)
 
 
 def write(options: argparse.Namespace, results: Results, circumstances: Circumstances, pages: int) -> None:
@@ -133,9 +135,14 @@ def as_json(results: Results, circumstances: Circumstances) -> Mapping[str, obje
     return {
         "circumstances": asdict(circumstances),
         "clients": {
-            clients: {name: asdict(one) for name, one in by_name.items()} for clients, by_name in results.items()
+            clients: {name: as_plain(one) for name, one in by_name.items()} for clients, by_name in results.items()
         },
     }
+
+
+def as_plain(one: Figures) -> Mapping[str, object]:
+    """The figures of one contestant."""
+    return {**asdict(replace(one, counts=np.empty(0))), "counts": one.counts.tolist(), "scores": one.scores}
 
 
 if __name__ == "__main__":

@@ -7,8 +7,9 @@ from statistics import median
 import numpy as np
 
 from loadtest.accuracy.circumstances import Circumstances
+from loadtest.accuracy.differences import compare
 from loadtest.accuracy.report import table
-from loadtest.accuracy.scoring import Row
+from loadtest.accuracy.scoring import Counts, Row, total
 from loadtest.gpu.plot import Axes, Line, plot
 from loadtest.peers.contestants import API, GATEWAY
 from loadtest.peers.measure import MIB, Turn
@@ -27,14 +28,19 @@ class Figures:
         latencies_s: of all pages in all rounds, ascending.
         peak_mib: at most.
         failed: pages without an answer.
-        scores: of the last round's readings.
+        counts: behind the accuracy of the last round's readings, page by page.
     """
 
     images_per_s: Sequence[float]
     latencies_s: Sequence[float]
     peak_mib: float
     failed: int
-    scores: Row
+    counts: Counts
+
+    @property
+    def scores(self) -> Row:
+        """How well all pages were read together."""
+        return total(self.counts)
 
     def quantile_s(self, share: float) -> float:
         """The latency that this share of the pages stays within."""
@@ -60,7 +66,7 @@ class Verdict:
     met: bool
 
 
-def figures_of(turns: Sequence[Turn], scores: Row) -> Figures:
+def figures_of(turns: Sequence[Turn], counts: Counts) -> Figures:
     """The figures of some turns."""
     readings = [reading for turn in turns for reading in turn.readings.values()]
     return Figures(
@@ -68,7 +74,7 @@ def figures_of(turns: Sequence[Turn], scores: Row) -> Figures:
         sorted(reading.seconds for reading in readings),
         max(turn.peak_bytes for turn in turns) / MIB,
         sum(reading.error is not None for reading in readings),
-        scores,
+        counts,
     )
 
 
@@ -117,13 +123,22 @@ def verdicts_on(name: str, own: Figures, other: Figures) -> list[Verdict]:
     goal = SPEED_GOAL if name == GATEWAY else VARIANT_GOAL
     faster = median(own.images_per_s) / median(other.images_per_s)
     sooner = own.quantile_s(0.95) / other.quantile_s(0.95)
-    worse = [figure for figure in ACCURACY if (own.scores[figure] or 0.0) < (other.scores[figure] or 0.0)]
     told = f"{name} over {API}, {GOAL_CLIENTS} clients"
     return [
         Verdict(f"{told}: images/s >= {goal:g} times", f"{faster:.2f}", faster >= goal),
         Verdict(f"{told}: p95 <= {P95_GOAL:g} times", f"{sooner:.2f}", sooner <= P95_GOAL),
-        Verdict(f"{told}: no figure of accuracy lower", ", ".join(worse) or "none", not worse),
+        accuracy_verdict(told, own, other),
     ]
+
+
+def accuracy_verdict(told: str, own: Figures, other: Figures) -> Verdict:
+    """No figure may be lower for certain: with a 95 % interval, by the bootstrap over pages, that leaves out 0."""
+    found = {figure: one for figure, one in compare(other.counts, own.counts).items() if figure in ACCURACY}
+    changes = [
+        f"{figure} {one.value:+.4f} ({one.low:+.4f} to {one.high:+.4f})" for figure, one in found.items() if one.value
+    ]
+    lower = any(one.high < 0 for one in found.values())
+    return Verdict(f"{told}: no figure of accuracy lower for certain", ", ".join(changes) or "equal", not lower)
 
 
 def goals_table(found: Sequence[Verdict]) -> str:

@@ -7,8 +7,8 @@ import importlib
 import os
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -43,12 +43,19 @@ class OpenVino:
         return Compiled(self._core.compile_model(str(model.file), "CPU", hints))
 
     def run_options(self) -> RunOptions:
-        """Options that nothing reads: a run ends when it ends."""
-        return SimpleNamespace(terminate=False)
+        """None: a run ends when it ends."""
+        return Unread()
 
     def status_of(self, _: Exception) -> StatusCode:
         """The code of every failure."""
         return StatusCode.INTERNAL
+
+
+@dataclass(eq=False)
+class Unread:
+    """Options of one run that nothing reads."""
+
+    terminate: bool = False
 
 
 class Compiled:
