@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help serve test check format e2e edge accuracy order boxes formats documents fuzz drills drills-short overload rollout clients ops-check observe sbom scaling instances bench-stages bench-efficiency bench-padding bench-scaling bench-pipeline bench-peers bench-variants capacity lock clean
+.PHONY: help serve test check format e2e edge accuracy order boxes formats documents fuzz drills drills-short overload rollout clients ops-check observe sbom scaling instances bench-stages bench-efficiency bench-padding bench-watching bench-scaling bench-pipeline bench-peers bench-variants capacity lock clean
 
 help: ## show this list
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -88,6 +88,9 @@ bench-efficiency: $(STAMP) ## pages/s through HTTP over those of a bare gRPC cli
 
 bench-padding: $(STAMP) ## padding over the corpus, and the best buckets (ARGS=--measure); writes into docs/performance.md
 	@$(BIN)/python -m loadtest.padding $(ARGS)
+
+bench-watching: $(STAMP) ## what traces and scrapes cost a gateway; writes into docs/performance.md (three minutes)
+	@$(BIN)/python -m loadtest.watching $(ARGS)
 
 capacity: $(STAMP) ## raise the rate until P95 is late, with Locust; writes into docs/load-testing.md (40 minutes)
 	@$(PYTHON) -m venv .local/locust

@@ -12,7 +12,7 @@ SCHEMA = 39
 SOURCE = {"type": "prometheus", "uid": "prometheus"}
 GPU = "Needs a GPU."
 """What the description of a panel begins with that has no data without one."""
-OCR = 'route=~"/v1/ocr|/ocr"'
+OCR = 'route=~"/v1/ocr|/v1/infer|/ocr|/api/ocr|/predict/ocr_system"'
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,24 @@
 """Alerts, runbook and dashboards belong together; what takes promtool is in `make ops-check`."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from gateway.web.routes import WORK
 from tests.ops import alerts, dashboards, metric_names
 from tests.ops.programs import CheckFailed
 
 
 def test_every_alert_has_its_cases_and_its_section_and_the_runbook_no_other():
     alerts.completeness()
+
+
+def test_the_objectives_count_every_address_that_reads_images():
+    """Also those of other services' clients: with these alone nobody would be paged otherwise."""
+    texts = [path.read_text() for path in (*alerts.RULES, dashboards.BUILD)]
+    routes = {frozenset(one.split("|")) for text in texts for one in re.findall(r'route=~"([^"]+)"', text)}
+    assert routes == {WORK}
 
 
 def test_a_section_without_its_alert_is_found(tmp_path, monkeypatch):

@@ -1,0 +1,1 @@
+"""What it costs a gateway to be watched: traces, and Prometheus."""
