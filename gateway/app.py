@@ -12,10 +12,12 @@ from prometheus_client import disable_created_metrics
 
 from gateway import __version__, metrics
 from gateway.canary import Canary
+from gateway.candidate import Candidate, Candidates, FallingBack, no_candidate
 from gateway.concurrency import CpuPool
 from gateway.deadline import Deadline
 from gateway.decoders.decoders import Decoders
 from gateway.decoders.pool import DecoderPool, ProcessLimits
+from gateway.documents import PageReader
 from gateway.drain import DrainingServer
 from gateway.errors import SettingsError
 from gateway.inference.backend import Backend
@@ -23,6 +25,7 @@ from gateway.inference.batcher import Batcher, BatchLimits
 from gateway.inference.channels import TritonTls
 from gateway.inference.detector import Detector
 from gateway.inference.embedded import EmbeddedBackend
+from gateway.inference.served_models import CANDIDATE
 from gateway.inference.triton import TritonBackend
 from gateway.inference.watching import WatchOptions
 from gateway.line_reader import LineReader
@@ -43,11 +46,14 @@ from gateway.web.gate import Gate, GateLimits
 from gateway.web.middleware import CloseWhileDraining
 from gateway.web.page import create_page_router
 from gateway.web.routes import WORK, create_router
-from gateway.web.services import RequestLimits, ServedModels, Services
+from gateway.web.services import Offer, RequestLimits, ServedModels, Services
 
 SLOTS_PER_CALL = 16
 """Requests under way for each recognition call: enough to fill chunks, and for two users with a browser each."""
 
+
+CANDIDATE_INTERVAL_S = 2.0
+"""How long a gateway may not know of a candidate, or of its new share."""
 
 FIRST_LOOK_S = 2.0
 """The listener opens after the first reading of the known picture, or so late: a proxy that notices nothing but refused
@@ -106,12 +112,18 @@ def make_backend(settings: Settings) -> Backend:
             detection_model=settings.detection_model,
             recognition_model=settings.recognition_model,
         )
+    return triton_backend(settings)
+
+
+def triton_backend(settings: Settings, *, prefix: str = "", label: str = "") -> TritonBackend:
+    """Models on the Tritons whose names begin so."""
     return TritonBackend(
         settings.triton_addresses,
-        detection_model=settings.detection_model,
-        recognition_model=settings.recognition_model,
+        detection_model=f"{prefix}{settings.detection_model}",
+        recognition_model=f"{prefix}{settings.recognition_model}",
         watch=WatchOptions(probe_interval_s=settings.triton_probe_interval_s),
         tls=triton_tls(settings),
+        label=label,
     )
 
 
@@ -145,16 +157,12 @@ def create_app(
     """The application over a backend, which it closes at the end; to be called on a running event loop."""
     tracer = make_tracer(settings)
     pool = CpuPool(settings.cpu_threads or None)
-    limits = BatchLimits(settings.max_chunk_pixels, settings.recognition_calls)
-    batcher = Batcher(backend, limits)
+    batcher = make_batcher(settings, backend)
     processes = make_decoder_pool(settings)
-    pipeline = OcrPipeline(
-        backend,
-        Detector(backend, calls_in_flight=settings.detection_calls),
-        LineReader(backend, batcher, pool),
-        pool,
-        Decoders(pool, DecodeLimits(settings.max_pixels, settings.max_side), processes),
-    )
+    decoders = Decoders(pool, DecodeLimits(settings.max_pixels, settings.max_side), processes)
+
+    pipeline = make_pipeline(settings, backend, batcher, pool, decoders)
+    candidates = make_candidates(settings, backend, pool, decoders)
 
     async def read_known_picture(data: bytes, timeout_s: float) -> str:
         await backend.refresh()
@@ -175,12 +183,14 @@ def create_app(
             processes.warm_up()
         tasks = [asyncio.create_task(canary.run())]
         await canary.wait_tried(first_look_s)
-        tasks += [asyncio.create_task(give_signs_of_life(os.environ)), asyncio.create_task(watch_loop_lag())]
+        more = (give_signs_of_life(os.environ), watch_loop_lag(), candidates.run())
+        tasks += [asyncio.create_task(work) for work in more]
         try:
             yield
         finally:
             for task in tasks:
                 task.cancel()
+            await candidates.close()
             await batcher.close()
             await backend.close()
             if processes:
@@ -206,6 +216,7 @@ def create_app(
         draining=draining,
         pool=pool,
         endpoints=lambda: backend.endpoints,
+        candidate=lambda: make_offer(candidates, pipeline),
     )
     door = Door(WORK, request_limits, settings.max_pixels, lambda: canary.outage, backend.wait_for_return)
     admission = make_admission(settings, door)
@@ -221,6 +232,39 @@ def create_app(
     metrics.READY.set_function(lambda: canary.ready and not draining())
     show_use(pool, processes)
     return app
+
+
+def make_batcher(settings: Settings, backend: Backend) -> Batcher:
+    """One for a backend, as the settings ask for."""
+    return Batcher(backend, BatchLimits(settings.max_chunk_pixels, settings.recognition_calls))
+
+
+def make_pipeline(
+    settings: Settings, backend: Backend, batcher: Batcher, pool: CpuPool, decoders: Decoders
+) -> OcrPipeline:
+    """What reads by the models of a backend."""
+    detector = Detector(backend, calls_in_flight=settings.detection_calls)
+    return OcrPipeline(backend, detector, LineReader(backend, batcher, pool), pool, decoders)
+
+
+def make_candidates(settings: Settings, backend: Backend, pool: CpuPool, decoders: Decoders) -> Candidates:
+    """Who looks for a candidate; only Tritons have one beside what serves."""
+
+    def connect() -> Candidate:
+        beside = triton_backend(settings, prefix=CANDIDATE, label="candidate")
+        return Candidate(beside, make_pipeline(settings, beside, make_batcher(settings, beside), pool, decoders))
+
+    find_share = backend.candidate_share if isinstance(backend, TritonBackend) else no_candidate
+    return Candidates(find_share, connect, interval_s=CANDIDATE_INTERVAL_S)
+
+
+def make_offer(candidates: Candidates, serving: PageReader) -> Offer | None:
+    """What requests are told of the candidate, if there is one."""
+    candidate = candidates.current
+    if candidate is None:
+        return None
+    reader, backend = candidate.reader, candidate.backend
+    return Offer(candidate.share, reader, FallingBack(reader, serving), lambda: ServedModels.of(backend.contract))
 
 
 def make_tracer(settings: Settings) -> Tracer | None:

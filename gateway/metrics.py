@@ -5,7 +5,7 @@ Names follow Prometheus: base units, `_total` for counters. Labels are bounded: 
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -173,6 +173,23 @@ ROW_LIMIT = Gauge(
 )
 LINES_UNREAD = Counter("ocr_lines_unread_total", "Lines given without text, which partial=true allows.", ("code",))
 CALLS_CANCELLED = Counter("ocr_backend_calls_cancelled_total", "Calls cancelled: nobody waited for them any more.")
+RELEASE_REQUESTS = Counter(
+    "ocr_release_requests_total",
+    "Requests by the models that were to read them, serving or candidate, and how they ended: ok or the problem.",
+    ("release", "outcome"),
+)
+RELEASE_LINES = Counter("ocr_release_lines_total", "Lines read, by the models that were to read them.", ("release",))
+RELEASE_SCORES = Counter(
+    "ocr_release_line_scores_total",
+    "Sum of the scores of these lines; divided by their number, the mean.",
+    ("release",),
+)
+CANDIDATE_SHARE = Gauge("ocr_candidate_share", "Per cent of the requests that a candidate reads; -1 if there is none.")
+CANDIDATE_FALLBACKS = Counter(
+    "ocr_candidate_fallbacks_total",
+    "Pages that the candidate failed to read, and the models that serve did.",
+    ("code",),
+)
 DRAINING = Gauge("ocr_draining", "1 once the service is about to stop.")
 CANARY_OK = Gauge("ocr_canary_ok", "1 if the known picture was read correctly at the last try.")
 CANARY_SECONDS = Histogram("ocr_canary_duration_seconds", "Time to read the known picture.", buckets=LATENCY_BUCKETS_S)
@@ -236,6 +253,12 @@ def count_page(pixels: int, lines: int, warnings: Iterable[str]) -> None:
     LINES.inc(lines)
     for code in warnings:
         WARNINGS.labels(code).inc()
+
+
+def count_scores(release: str, scores: Collection[float]) -> None:
+    """Count lines with their scores, 0 to 1, for the models that were to read them."""
+    RELEASE_LINES.labels(release).inc(len(scores))
+    RELEASE_SCORES.labels(release).inc(sum(scores))
 
 
 def count_failed_page(code: str) -> None:

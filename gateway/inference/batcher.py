@@ -83,6 +83,7 @@ class Batcher:
         self._queue: RowQueue[Owner, WaitingRow] = RowQueue()
         self._owners: set[Owner] = set()
         self._calls: set[_Call] = set()
+        self._shown = 0
         self._closed = False
 
     async def read(
@@ -149,7 +150,7 @@ class Batcher:
         most = self._limits.calls_in_flight * max(1, self._backend.servers)
         while len(self._calls) < most and (chunk := self._queue.take(self._most_rows)):
             self._start(*chunk)
-        metrics.ROWS_QUEUED.set(len(self._queue))
+        self._show_queue()
 
     def _most_rows(self, bucket_width: int) -> int:
         steps = self._steps(bucket_width)
@@ -243,7 +244,7 @@ class Batcher:
         """Forget an owner: drop its rows that wait, and cancel the calls that only it waited for."""
         self._owners.discard(owner)
         metrics.ROWS_DROPPED.inc(self._queue.discard(owner))
-        metrics.ROWS_QUEUED.set(len(self._queue))
+        self._show_queue()
         for call in self._calls:
             if owner in call.owners:
                 call.owners.remove(owner)
@@ -264,6 +265,11 @@ class Batcher:
         metrics.PADDED_PIXELS.inc(contract.line_height * attempt.rows * attempt.bucket_width)
         for _, row in call.rows:
             metrics.QUEUE_SECONDS.observe(now - row.queued_at)
+
+    def _show_queue(self) -> None:
+        """By how many it has grown: there may be another batcher, of a candidate."""
+        metrics.ROWS_QUEUED.inc(len(self._queue) - self._shown)
+        self._shown = len(self._queue)
 
     def _show_limit(self, bucket_width: int) -> None:
         learnt = self._row_limits.learnt(bucket_width)

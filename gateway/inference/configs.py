@@ -84,11 +84,11 @@ def read_contract(*, detection: Sequence[ServedModel], recognition: Sequence[Ser
         model_set=_agreed("model_set", {one.config.name: _parameter(one.config, "model_set") for one in served}),
         detection=_read_detection(detection),
         recognition=_read_recognition(recognition),
-        share=_share(recognition),
+        share=read_share(recognition),
     )
 
 
-def _share(served: Sequence[ServedModel]) -> float | None:
+def read_share(served: Sequence[ServedModel]) -> float | None:
     """Per cent of the requests that a candidate reads, where its models say so."""
     texts = {one.config.name: str(one.config.parameters[SHARE].string_value) for one in served if _has_share(one)}
     if not texts:

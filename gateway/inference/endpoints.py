@@ -87,6 +87,7 @@ class Endpoint:
 
     Attributes:
         address: host:port.
+        name: the same, and what its models are if they are not those that serve; for metrics and logs.
         state, reason: what it is doing, and why it is not serving; empty when it is.
         error: what put it out of rotation last.
         healthy: whether it answers and its models work.
@@ -107,6 +108,7 @@ class Endpoint:
         timeout_s: float,
         changed: Callable[[], None],
         tls: TritonTls | None = None,
+        label: str = "",
     ) -> None:
         """Prepare; it connects on the first call.
 
@@ -116,8 +118,10 @@ class Endpoint:
             timeout_s: deadline of each question about the models.
             changed: called when health or contract have changed.
             tls: how the connection is encrypted, if it is.
+            label: what its models are, if they are not those that serve.
         """
         self.address = address
+        self.name = f"{address} {label}".rstrip()
         self.state = State.CONNECTING
         self.reason = "no answer yet"
         self.error: OcrError | None = None
@@ -210,7 +214,7 @@ class Endpoint:
         began_at = time.monotonic()
         with translated("heartbeat"):
             await self._connection.stub.ServerLive(ServerLiveRequest(), timeout=timeout_s, wait_for_ready=patient)
-        ENDPOINT_HEARTBEAT_SECONDS.labels(self.address).observe(time.monotonic() - began_at)
+        ENDPOINT_HEARTBEAT_SECONDS.labels(self.name).observe(time.monotonic() - began_at)
         self.heard()
 
     async def read_contract(self) -> Contract:
@@ -222,6 +226,10 @@ class Endpoint:
         """
         async with self._reading:
             return await self._read()
+
+    async def share_of(self, model: str) -> float | None:
+        """As `ModelReader.share_of`."""
+        return await self._reader.share_of(model)
 
     async def meet(self, model: str, version: str) -> None:
         """Know the version of a model that has answered; read the contract if it is new.
@@ -278,7 +286,7 @@ class Endpoint:
         """Disconnect, after calls under way have ended or `grace_s` have passed; None cancels them."""
         await self._connection.close(grace_s)
         for metric in ENDPOINT_METRICS:
-            metric.remove_by_labels({"endpoint": self.address})
+            metric.remove_by_labels({"endpoint": self.name})
 
     def _learn(self, model: str, error: OcrError) -> None:
         state = BLAMED.get(meaning_behind(error))
@@ -319,24 +327,24 @@ class Endpoint:
         self.known.set()
         self._show_state()
         if state is State.SERVING:
-            logger.info("endpoint %s is in rotation", self.address)
+            logger.info("endpoint %s is in rotation", self.name)
         else:
-            logger.warning("endpoint %s is out of rotation, %s: %s", self.address, state, reason)
+            logger.warning("endpoint %s is out of rotation, %s: %s", self.name, state, reason)
 
     def _show_models(self, versions: Collection[tuple[str, str]]) -> None:
-        ENDPOINT_MODEL.remove_by_labels({"endpoint": self.address})
+        ENDPOINT_MODEL.remove_by_labels({"endpoint": self.name})
         for model, version in versions:
-            ENDPOINT_MODEL.labels(self.address, model, version).set(1)
+            ENDPOINT_MODEL.labels(self.name, model, version).set(1)
 
     def _show_state(self) -> None:
         for state in State:
-            ENDPOINT_STATE.labels(self.address, state).set(state is self.state)
+            ENDPOINT_STATE.labels(self.name, state).set(state is self.state)
 
     @contextmanager
     def _counted(self) -> Iterator[None]:
         with (
-            ENDPOINT_CALLS_IN_FLIGHT.labels(self.address).track_inprogress(),
-            outcome_counted(lambda outcome: ENDPOINT_CALLS.labels(self.address, outcome).inc()),
+            ENDPOINT_CALLS_IN_FLIGHT.labels(self.name).track_inprogress(),
+            outcome_counted(lambda outcome: ENDPOINT_CALLS.labels(self.name, outcome).inc()),
         ):
             yield
 

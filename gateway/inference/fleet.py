@@ -35,6 +35,7 @@ class Fleet:
         *,
         timeout_s: float,
         tls: TritonTls | None = None,
+        label: str = "",
         look_up: Callable[[Address], Awaitable[list[str]]] = look_up,
     ) -> None:
         """Prepare; nothing is looked up or connected yet.
@@ -45,6 +46,7 @@ class Fleet:
             options: how closely they are watched.
             timeout_s: deadline of each question about the models.
             tls: how connections are encrypted, if they are.
+            label: what the models are, if they are not those that serve.
             look_up: the addresses behind an address; raises OSError.
         """
         self.rotation = Rotation(self._make)
@@ -53,6 +55,7 @@ class Fleet:
         self._options = options
         self._timeout_s = timeout_s
         self._tls = tls
+        self._label = label
         self._look_up_one = look_up
         self._known: dict[Address, list[str]] = {}
         self._watches: dict[Endpoint, tuple[Watch, asyncio.Task[None]]] = {}
@@ -117,7 +120,7 @@ class Fleet:
         for endpoint in gone:
             _, task = self._watches.pop(endpoint)
             task.cancel()
-            logger.info("endpoint %s is gone from DNS", endpoint.address)
+            logger.info("endpoint %s is gone from DNS", endpoint.name)
             self._keep(endpoint.close(grace_s=DRAIN_S))
 
     def _keep(self, work: Coroutine[None, None, None]) -> None:
@@ -126,7 +129,9 @@ class Fleet:
         task.add_done_callback(self._tasks.discard)
 
     def _make(self, address: str, changed: Callable[[], None]) -> Endpoint:
-        return Endpoint(address, self._names, timeout_s=self._timeout_s, changed=changed, tls=self._tls)
+        return Endpoint(
+            address, self._names, timeout_s=self._timeout_s, changed=changed, tls=self._tls, label=self._label
+        )
 
 
 def _started(work: Coroutine[None, None, None]) -> asyncio.Task[None]:

@@ -7,8 +7,11 @@ from tritonclient.grpc.service_pb2 import ModelConfigRequest, ModelMetadataReque
 from tritonclient.grpc.service_pb2_grpc import GRPCInferenceServiceStub
 
 from gateway.errors import BackendUnavailable
-from gateway.inference.configs import ServedModel, names_per_shape
-from gateway.inference.failures import translated
+from gateway.inference.configs import ServedModel, names_per_shape, read_share
+from gateway.inference.failures import MISSING, NOT_LOADED, meaning_of, translated
+
+CANDIDATE = "candidate_"
+"""What the names of models begin with that are tried beside those that serve (`triton_models.releases`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,22 @@ class ModelReader:
                 words = f"no model {name} nor one per shape is ready; ready: {', '.join(ready) or 'none'}"
                 raise BackendUnavailable(words) from not_found
             return [await self._read_one(one) for one in names]
+
+    async def share_of(self, name: str) -> float | None:
+        """How many per cent of the requests a candidate of this name reads; None: there is none to be told of.
+
+        Raises:
+            BackendError, ContractError: the server can't be asked, or it is no number.
+        """
+        request = ModelConfigRequest(name=name)
+        with translated(name):
+            try:
+                answer = await self._stub.ModelConfig(request, timeout=self._timeout_s)
+            except grpc.aio.AioRpcError as error:
+                if meaning_of(error.code(), error.details() or "") in (MISSING, NOT_LOADED):
+                    return None
+                raise
+        return read_share([ServedModel(answer.config, "")])
 
     async def _ready_names(self) -> list[str]:
         # Not from the index of the repository, which belongs to the protocol that loads models: that wants a key.

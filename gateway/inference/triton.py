@@ -18,7 +18,7 @@ from gateway.inference.failures import CLOSED, failure
 from gateway.inference.fleet import Fleet
 from gateway.inference.messages import InferRequest, answered_tensors, infer_request
 from gateway.inference.retries import RetryBudget, RetryOptions
-from gateway.inference.served_models import ModelNames
+from gateway.inference.served_models import CANDIDATE, ModelNames
 from gateway.inference.watching import WatchOptions
 from gateway.metrics import RETRIES, WIRE_BYTES
 
@@ -43,6 +43,7 @@ class TritonBackend(ModelBackend):
         watch: WatchOptions | None = None,
         retries: RetryOptions | None = None,
         tls: TritonTls | None = None,
+        label: str = "",
     ) -> None:
         """Prepare; to be used on a running event loop.
 
@@ -54,6 +55,7 @@ class TritonBackend(ModelBackend):
             watch: how closely the servers are watched.
             retries: how often calls are tried again.
             tls: how connections are encrypted, if they are.
+            label: what the models are, for metrics and logs, if they are not those that serve.
 
         Raises:
             ValueError: an address is none.
@@ -61,7 +63,7 @@ class TritonBackend(ModelBackend):
         super().__init__()
         names = ModelNames(detection_model, recognition_model)
         watch = watch or WatchOptions()
-        self._fleet = Fleet(parse_addresses(addresses), names, watch, timeout_s=timeout_s, tls=tls)
+        self._fleet = Fleet(parse_addresses(addresses), names, watch, timeout_s=timeout_s, tls=tls, label=label)
         self._rotation = self._fleet.rotation
         self._retries = retries or RetryOptions()
         self._budget = RetryBudget(self._retries)
@@ -78,6 +80,7 @@ class TritonBackend(ModelBackend):
         watch: WatchOptions | None = None,
         retries: RetryOptions | None = None,
         tls: TritonTls | None = None,
+        label: str = "",
     ) -> Self:
         """A backend whose contract has been read; arguments and errors as of `__init__` and `refresh`."""
         backend = cls(
@@ -88,6 +91,7 @@ class TritonBackend(ModelBackend):
             watch=watch,
             retries=retries,
             tls=tls,
+            label=label,
         )
         try:
             await backend.refresh()
@@ -125,6 +129,19 @@ class TritonBackend(ModelBackend):
     async def refresh(self) -> None:
         """Read the contract of each server again."""
         await self._fleet.refresh()
+
+    async def candidate_share(self) -> float | None:
+        """How many per cent of the requests a candidate beside these models reads; None if there is none.
+
+        Raises:
+            BackendError: a server can't be asked.
+        """
+        candidate = f"{CANDIDATE}{self.contract.recognition.models[0].name}"
+        for endpoint in self._rotation.serving:
+            share = await endpoint.share_of(candidate)
+            if share is not None:
+                return share
+        return None
 
     async def wait_for_return(self) -> None:
         """In an outage, wait for servers that were silent and may go on."""

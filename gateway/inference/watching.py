@@ -200,7 +200,7 @@ class Watch:
     async def _probe(self, probe: Probe) -> None:
         endpoint, began_at = self._endpoint, time.monotonic()
         try:
-            with outcome_counted(lambda outcome: ENDPOINT_PROBES.labels(endpoint.address, outcome).inc()):
+            with outcome_counted(lambda outcome: ENDPOINT_PROBES.labels(endpoint.name, outcome).inc()):
                 response = await endpoint.call(probe.request(), timeout_s=self._options.probe_timeout_s)
                 probe.check(response)
         except OcrError as error:

@@ -56,7 +56,7 @@ async def _act(options: argparse.Namespace, say: Say) -> None:
 async def _deploy(options: argparse.Namespace, target: Target, say: Say) -> None:
     if options.share is not None:
         await offer(options.source, target, _golden(options), say, share=options.share)
-        say(f"{options.share:g} % of the requests are read by it, and those with the header Ocr-Release: candidate")
+        say(f"{options.share:g} % of the requests are read by it, and those with the header X-Ocr-Release: candidate")
         return
     await deploy(options.source, target, _golden(options), say)
     say("released; `ocr-gateway models rollback` takes it back")

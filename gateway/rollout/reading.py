@@ -10,6 +10,7 @@ from gateway.inference.batcher import Batcher, BatchLimits
 from gateway.inference.channels import TritonTls
 from gateway.inference.detector import Detector
 from gateway.inference.triton import TritonBackend
+from gateway.inference.watching import WatchOptions
 from gateway.line_reader import LineReader
 from gateway.metrics import StageTimes
 from gateway.ocr.decoding.limits import DecodeLimits
@@ -19,6 +20,9 @@ from gateway.pipeline import OcrPipeline
 from gateway.rollout.golden import Golden, Reading
 
 PICTURE_TIMEOUT_S = 120.0
+ANSWER_TIMEOUT_S = 20.0
+PATIENT = WatchOptions(quiet_ticks=100, silent_ticks=100, beat_timeout_s=ANSWER_TIMEOUT_S)
+"""Nobody waits for an answer here, and a server that loads models on a busy machine may be silent for seconds."""
 
 
 async def read_golden(
@@ -30,7 +34,12 @@ async def read_golden(
         OcrError: they are not served, or fail.
     """
     backend = await TritonBackend.connect(
-        address, detection_model=f"{prefix}text_detection", recognition_model=f"{prefix}text_recognition", tls=tls
+        address,
+        detection_model=f"{prefix}text_detection",
+        recognition_model=f"{prefix}text_recognition",
+        timeout_s=ANSWER_TIMEOUT_S,
+        watch=PATIENT,
+        tls=tls,
     )
     try:
         return await read_with(backend, golden)

@@ -9,12 +9,12 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.errors import BackendUnavailable, OcrError
+from gateway.errors import BackendUnavailable, InferenceTimeout, OcrError, Overloaded
 from gateway.inference.channels import TritonTls
 from gateway.inference.checkup import check_up
 from gateway.inference.control import TritonControl
 from gateway.rollout.golden import Golden, Reading, mark, refusal
-from gateway.rollout.reading import read_golden
+from gateway.rollout.reading import ANSWER_TIMEOUT_S, read_golden
 from triton_models import releases
 
 Say = Callable[[str], None]
@@ -134,7 +134,7 @@ async def _clear(target: Target, say: Say) -> None:
 
 async def _require_sound(address: str, tls: TritonTls | None) -> None:
     try:
-        await check_up(address, tls=tls)
+        await check_up(address, answer_s=ANSWER_TIMEOUT_S, tls=tls)
     except OcrError as error:
         raise BackendUnavailable(f"{address} does not work as it is: {error.detail}; nothing was changed") from error
 
@@ -170,6 +170,8 @@ async def _everywhere(controls: Sequence[TritonControl], act: Callable[[TritonCo
 async def _read_with_candidate(target: Target, golden: Sequence[Golden]) -> list[Reading]:
     try:
         return await read_golden(target.addresses[0], golden, prefix=releases.CANDIDATE, tls=target.tls)
+    except (BackendUnavailable, InferenceTimeout, Overloaded):
+        raise  # the server's affair, not theirs
     except OcrError as error:
         raise Refused(f"refused: {error.detail}") from error
 

@@ -106,7 +106,7 @@ class Admission:
         if bucket is None:
             return
         wait_s = bucket.take(time.monotonic())
-        record.quota.update(bucket.headers())
+        record.fields.update(bucket.headers())
         if wait_s:
             quota = f"{client.requests_per_minute:g} requests a minute"
             raise RateLimited(f"the quota of {client.name} is {quota}; wait {wait_s:.1f} s", retry_after_s=wait_s)

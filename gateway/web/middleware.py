@@ -177,7 +177,7 @@ class AdmitRequests(_HttpMiddleware):
 
     async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._admission.guards(scope):
-            await self._guarded(scope, receive, _with_fields(send, record_of(scope).quota))
+            await self._guarded(scope, receive, _with_fields(send, record_of(scope).fields))
         else:
             await self.app(scope, receive, send)
 
@@ -254,6 +254,8 @@ def _conclude(scope: Scope, record: RequestRecord, seconds: float) -> None:
     metrics.REQUEST_SECONDS.labels(route).observe(seconds)
     metrics.REQUEST_BYTES.labels(route).inc(record.body_bytes)
     metrics.RESPONSE_BYTES.labels(route).inc(record.answer_bytes)
+    if record.release:
+        metrics.RELEASE_REQUESTS.labels(record.release, record.code or "ok").inc()
     record.times.observe()
     request_logger.log(
         severity(route, record.status, record.code),
@@ -270,6 +272,7 @@ def _conclude(scope: Scope, record: RequestRecord, seconds: float) -> None:
             "stages_s": {name: round(spent, 4) for name, spent in record.times.seconds.items()},
             "code": record.code,
             "client": record.client,
+            "release": record.release,
             "traceparent": record.traceparent,
             "chunks": record.times.sent.chunks,
             "lines": record.lines,

@@ -10,7 +10,7 @@ from gateway.deadline import Deadline
 from gateway.documents import Delivery, Order, PageResult, opened
 from gateway.errors import InvalidRequest, OcrError
 from gateway.inference.contract import require_alternatives
-from gateway.metrics import count_failed_page, count_page
+from gateway.metrics import count_failed_page, count_page, count_scores
 from gateway.web.payload import Payload
 from gateway.web.permits import permit_of
 from gateway.web.record import RequestRecord, record_of
@@ -73,5 +73,8 @@ def note(record: RequestRecord, result: PageResult) -> None:
         return
     warnings = tuple(warning.code for warning in result.outcome.warnings)
     record.lines = (record.lines or 0) + len(result.outcome.lines)
+    scores = [line.transcription.score for line in result.outcome.lines if line.transcription]
+    if record.release:
+        count_scores(record.release, scores)
     record.warnings = (*record.warnings, *(code for code in warnings if code not in record.warnings))
     count_page(result.outcome.width * result.outcome.height, len(result.outcome.lines), warnings)

@@ -28,7 +28,8 @@ class RequestRecord:
         client: name of the client, if there are API keys.
         traceparent: W3C trace context that the client sent, if it is a valid one.
         broken: what is wrong with the body as HTTP, if something is; then it can't be read to its end.
-        quota: header fields that say what is left of the client's quota.
+        fields: header fields of the answer: what is left of the client's quota, which models read it.
+        release: which models were to read it: serving or candidate; None if none were.
     """
 
     arrived_at: float = field(default_factory=time.monotonic)
@@ -44,7 +45,8 @@ class RequestRecord:
     client: str | None = None
     traceparent: str | None = None
     broken: str = ""
-    quota: dict[str, str] = field(default_factory=dict)
+    fields: dict[str, str] = field(default_factory=dict)
+    release: str | None = None
 
 
 def record_of(scope: Scope) -> RequestRecord:

@@ -23,6 +23,7 @@ from gateway.web.orders import built, note, opened_and_settled, order_of, result
 from gateway.web.payload import read_payload
 from gateway.web.problems import PROBLEMS
 from gateway.web.record import record_of
+from gateway.web.releases import read_by
 from gateway.web.schemas import ModelsOut, OcrOut, json_response, models_out, ocr_out
 from gateway.web.services import Services
 from gateway.web.streaming import LinesResponse
@@ -64,6 +65,7 @@ def _add_ocr_route(router: APIRouter, services: Services, options: OptionsModel)
 async def _read(request: Request, model: OptionsModel, services: Services) -> Response:
     payload = await read_payload(request, model, services.limits)
     options = in_accepted_format(payload.options, request.headers)
+    services = read_by(request, services, model_set=options.model_set, alternatives=options.alternatives)
     order = order_of(replace(payload, options=options), services)
     if options.format == "ndjson":
         return LinesResponse(request, order, services)
@@ -94,7 +96,7 @@ def _add_dialects(router: APIRouter, services: Services) -> None:
     async def read_in_dialect(request: Request) -> Response:
         dialect = dialects.dialect_at(request.scope)
         assert dialect is not None, "its address is a dialect's"
-        return await dialect.answer(request, services)
+        return await dialect.answer(request, read_by(request, services))
 
     for path in dialects.PATHS:
         router.post(path, include_in_schema=False)(read_in_dialect)

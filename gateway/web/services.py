@@ -62,6 +62,23 @@ class ServedModels:
 
 
 @dataclass(frozen=True, slots=True)
+class Offer:
+    """A candidate that requests can be read by.
+
+    Attributes:
+        share: how many per cent of the requests it is to read.
+        pipeline: reads by it.
+        falling_back: the same, and by the models that serve should it fail.
+        models: describes it.
+    """
+
+    share: float
+    pipeline: PageReader
+    falling_back: PageReader
+    models: Callable[[], ServedModels]
+
+
+@dataclass(frozen=True, slots=True)
 class RequestLimits:
     """What one request may cost; the defaults are the settings'.
 
@@ -96,6 +113,7 @@ class Services:
         draining: whether the service is about to stop.
         pool: threads that write answers.
         endpoints: what each inference server is doing.
+        candidate: the one that there is at the moment, if there is one.
     """
 
     pipeline: PageReader
@@ -105,3 +123,4 @@ class Services:
     draining: Callable[[], bool]
     pool: CpuPool
     endpoints: Callable[[], Sequence[EndpointStatus]] = tuple
+    candidate: Callable[[], Offer | None] = lambda: None

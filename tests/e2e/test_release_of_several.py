@@ -4,17 +4,23 @@ import asyncio
 import shutil
 import sys
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from certificates import NAME, NEEDS_OPENSSL, make_authority
-from tiny_tritons import MODEL, add_models
+from tiny_tritons import IMAGE, MODEL, add_models
 
 from gateway.__main__ import main
+from gateway.candidate import Candidate, Candidates
 from gateway.inference.channels import TlsFiles
 from gateway.inference.checkup import check_up
+from gateway.inference.triton import TritonBackend
 from gateway.rollout.command import versions_in
+from gateway.rollout.reading import PATIENT
 from triton_models import releases
 from triton_models.runtime import TritonRuntime
 from triton_models.server import Ports, TritonProcess
@@ -41,25 +47,40 @@ class Pair:
     source: Path
     certificates: Path
 
-    def arguments(self, action: str) -> list[str]:
-        addresses = ",".join(server.grpc_address for server in self.servers)
+    @property
+    def addresses(self) -> str:
+        return ",".join(server.grpc_address for server in self.servers)
+
+    def arguments(self, action: str, *more: str) -> list[str]:
         source = [str(self.source)] if action == "deploy" else []
-        return ["models", action, *source, "--repository", str(self.served), "--triton", addresses, *self.tls()]
+        return [
+            "models",
+            action,
+            *source,
+            "--repository",
+            str(self.served),
+            "--triton",
+            self.addresses,
+            *more,
+            *self.tls(),
+        ]
 
     def tls(self) -> list[str]:
         files = {"ca": "ca.pem", "certificate": "gateway.pem", "key": "gateway.key"}
         options = [part for name, file in files.items() for part in (f"--triton-{name}", f"{self.certificates}/{file}")]
         return [*options, "--triton-server-name", NAME]
 
-    async def command(self, action: str) -> int:
-        return await asyncio.to_thread(main, self.arguments(action))
+    async def command(self, action: str, *more: str) -> int:
+        return await asyncio.to_thread(main, self.arguments(action, *more))
+
+    def files(self) -> TlsFiles:
+        names = ("ca.pem", "gateway.pem", "gateway.key")
+        return TlsFiles(*(self.certificates / name for name in names), server_name=NAME)
 
     async def versions(self) -> list[set[str]]:
         """Those that each server has loaded."""
-        files = TlsFiles(
-            *(self.certificates / name for name in ("ca.pem", "gateway.pem", "gateway.key")), server_name=NAME
-        )
-        contracts = [await check_up(server.grpc_address, tls=files.read()) for server in self.servers]
+        tls = self.files().read()
+        contracts = [await check_up(server.grpc_address, answer_s=20, tls=tls) for server in self.servers]
         return [set(versions_in(contract).values()) for contract in contracts]
 
     async def until(self, action: str, sign: str) -> asyncio.subprocess.Process:
@@ -127,6 +148,48 @@ async def test_tritons_that_want_tls_are_spoken_to_with_the_certificates_of_the_
     capsys.readouterr()
     assert await pair.command("status") == 0
     assert capsys.readouterr().err.count("its models work\n") == 2
+
+
+async def test_a_candidate_is_offered_on_every_triton_followed_by_gateways_and_gone_when_it_is_withdrawn(
+    pair: Pair, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tls = pair.files().read()
+    async with AsyncExitStack() as stack:
+        serving = await TritonBackend.connect(pair.addresses, timeout_s=20, watch=PATIENT, tls=tls)
+        stack.push_async_callback(serving.close)
+
+        def connect() -> Candidate:
+            names = {"detection_model": "candidate_text_detection", "recognition_model": "candidate_text_recognition"}
+            backend = TritonBackend(pair.addresses, timeout_s=20, watch=PATIENT, tls=tls, label="candidate", **names)
+            return Candidate(backend, NoReader())
+
+        candidates = Candidates(serving.candidate_share, connect, interval_s=60)
+        stack.push_async_callback(candidates.close)
+        await candidates.look()
+        assert candidates.current is None
+        for share in (10.0, 25.0):
+            assert await pair.command("deploy", "--share", str(share)) == 0
+            await candidates.look()
+            while candidates.current is None or candidates.current.backend.servers < 2:  # noqa: ASYNC110
+                await asyncio.sleep(0.05)  # one that was not loaded a moment ago is examined four times a second
+            assert candidates.current.share == share
+        assert not np.any(await candidates.current.backend.detect(IMAGE, timeout_s=20))
+        capsys.readouterr()
+        assert await pair.command("status") == 0
+        assert capsys.readouterr().err.count("the candidate: works, and reads 25 % of the requests") == 2
+        assert await pair.command("rollback") == 0
+        await candidates.look()
+        assert candidates.current is None
+    assert await pair.versions() == [{"1"}, {"1"}]
+    assert releases.summary(pair.served) == [("text_detection", [1]), ("text_recognition", [1])]
+
+
+class NoReader:
+    """Of nothing: the models themselves are called."""
+
+    async def open(self, *_: Any, **__: Any) -> Any: ...
+
+    async def read(self, *_: Any, **__: Any) -> Any: ...
 
 
 async def test_what_was_killed_between_two_tritons_is_told_and_finished_by_the_next_command(
