@@ -66,6 +66,7 @@ def parser() -> argparse.ArgumentParser:
         epilog="Exit code: 0 measured, whatever came of it; 2 it could not, or not all of it.",
     )
     top.add_argument("--host", help="measure this running deployment, in place of one made for it")
+    top.add_argument("--gateway-metrics", help="with --host: its metrics page, if it is not below that address")
     top.add_argument("--triton-metrics", help="with --host: address of its Triton's metrics page")
     top.add_argument("--api-key", default=os.environ.get("OCR_API_KEY", ""), help="(default: OCR_API_KEY)")
     top.add_argument("--model-set", default="ppocrv6-small", help="of the one made for it (%(default)s)")
@@ -119,9 +120,9 @@ def chosen(mixes: Mixes, wanted: Sequence[str] | None) -> Mixes:
 def deployment(options: argparse.Namespace) -> AbstractContextManager[Deployment]:
     """The one that is measured."""
     if options.host:
-        return running(options.host, options.triton_metrics)
-    if options.triton_metrics:
-        raise CapacityError("--triton-metrics is for --host: of its own Triton it knows the address")
+        return running(options.host, options.gateway_metrics, options.triton_metrics)
+    if options.gateway_metrics or options.triton_metrics:
+        raise CapacityError("addresses of metrics are for --host: those of its own deployment are known")
     return local_pair(options.model_set)
 
 

@@ -1,6 +1,7 @@
 """What is measured: a Triton and a gateway as `make serve` starts them, or a deployment that runs already."""
 
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -68,7 +69,7 @@ def settings(options: PairOptions, triton: str) -> Mapping[str, str]:
 
 
 @contextmanager
-def running(url: str, triton_metrics: str | None) -> Iterator[Deployment]:
+def running(url: str, gateway_metrics: str | None, triton_metrics: str | None) -> Iterator[Deployment]:
     """A deployment that runs already, here or elsewhere; its processors are not known.
 
     Raises:
@@ -76,12 +77,29 @@ def running(url: str, triton_metrics: str | None) -> Iterator[Deployment]:
     """
     url = url.rstrip("/")
     try:
-        answer = httpx.get(f"{url}/readyz", timeout=10.0)
+        answer = httpx.get(f"{url}/readyz", timeout=10.0, trust_env=False)
     except httpx.HTTPError as error:
         raise CapacityError(f"nobody answers at {url}: {type(error).__name__}: {error}") from error
     if not answer.is_success:
         raise CapacityError(f"{url} is not ready: {answer.text[:300]}")
-    yield Deployment(url, Sources(f"{url}/metrics", triton_metrics, {}), Place(0, {}), url)
+    sources = Sources(gateway_metrics or f"{url}/metrics", triton_metrics, {})
+    yield Deployment(url, sources, Place(0, {}), f"gateway {version(sources)} at {url}")
+
+
+def version(sources: Sources) -> str:
+    """That of a running gateway.
+
+    Raises:
+        CapacityError: it has no metrics, or somebody else's.
+    """
+    try:
+        text = httpx.get(sources.gateway_metrics, timeout=10.0, trust_env=False).text
+    except httpx.HTTPError as error:
+        raise CapacityError(f"no metrics at {sources.gateway_metrics}: {type(error).__name__}: {error}") from error
+    found = re.search(r'^ocr_build_info\{version="([^"]*)"', text, re.MULTILINE)
+    if found is None:
+        raise CapacityError(f"{sources.gateway_metrics} has no metrics of this gateway: --gateway-metrics says where")
+    return found[1]
 
 
 def models(url: str) -> Sequence[str]:

@@ -35,7 +35,7 @@ def markdown(
 ) -> str:
     """Everything; targets are pages a minute."""
     versions = ", ".join(f"{name} {version}" for name, version in circumstances.versions.items())
-    told = f"`{circumstances.command}`, {circumstances.date}, {versions}: {measured}."
+    told = f"`{circumstances.command}`, {circumstances.date}, load test of {versions}: {measured}."
     return "\n\n".join(
         [
             told,

@@ -21,6 +21,8 @@ from loadtest.capacity.told import conclusion, in_short
 LOG = logging.getLogger(__name__)
 MOST_USERS_A_SECOND = 100
 """So many sources Locust starts without a warning."""
+LAST_WORDS_S = 10.0
+"""How long a test goes on for its page, which fetches no more lines of the log when it is over."""
 
 
 class Steps(LoadTestShape):
@@ -32,6 +34,7 @@ class Steps(LoadTestShape):
         super().__init__()
         self._results: list[StepResult] = []
         self._began_at: float | None = None
+        self._ended_at: float | None = None
 
     def tick(self) -> tuple[int, float] | None:
         """How many users there should be; asked every second."""
@@ -52,7 +55,7 @@ class Steps(LoadTestShape):
         super().reset_time()
         self._results.clear()
         RECORDER.clear()
-        self._began_at = None
+        self._began_at = self._ended_at = None
 
     def _between(self, options: Namespace) -> tuple[int, float] | None:
         """Wait for what is under way, then look at it."""
@@ -64,10 +67,18 @@ class Steps(LoadTestShape):
             self._results.append(summarize(step, recording.of_step(step)))
             LOG.info("step %d: %s", len(self._results), in_short(self._results[-1]))
         if enough(self._results, options.slo_ms) or len(self._results) == options.steps:
-            LOG.info(conclusion(self._results, options.slo_ms))
-            return None
+            return self._end(options)
         self._began_at = time.time()
         return self._users(options)
+
+    def _end(self, options: Namespace) -> tuple[int, float] | None:
+        """Say what was found, and end the test."""
+        if self._ended_at is None:
+            self._ended_at = time.time()
+            LOG.info(conclusion(self._results, options.slo_ms))
+        if options.headless or time.time() - self._ended_at > LAST_WORDS_S:
+            return None
+        return 0, MOST_USERS_A_SECOND
 
     def _users(self, options: Namespace) -> tuple[int, float]:
         users = round(options.first_users * options.growth ** len(self._results))

@@ -197,16 +197,11 @@ def take_pages(environment: Environment, **_: object) -> None:
     if environment.available_user_classes:  # the class picker's
         picked = environment.available_user_classes.items()
         environment.available_user_classes = {name: one for name, one in picked if one.mix in mixes}
-    tell(mixes, options)
-    if options.samples:
-        RECORDER.file = options.samples.open("w", encoding="utf-8")
-
-
-def tell(mixes: Mapping[str, object], options: Namespace) -> None:
-    """Say what is sent, and what would have been."""
     if REFERENCE in mixes:
         LOG.warning("no corpus at %s: a drawn page takes the place of its mixes", options.corpus)
-    LOG.info("files for %s; each user sends %g requests a second", ", ".join(mixes), options.rate)
+    LOG.info("sent are %s; each user sends %g requests a second", ", ".join(one.mix for one in wanted), options.rate)
+    if options.samples:
+        RECORDER.file = options.samples.open("w", encoding="utf-8")
 
 
 @events.test_stop.add_listener
