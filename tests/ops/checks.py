@@ -27,4 +27,5 @@ CHECKS: Mapping[str, Callable[[], str]] = {
     "alerts and runbook": alerts.completeness,
     "dashboards": dashboards.built,
     "queries of dashboards": dashboards.parsed,
+    "queries of documents": dashboards.parsed_in_documents,
 }

@@ -4,6 +4,7 @@ import json
 import re
 import runpy
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,13 +71,31 @@ def built() -> str:
 
 
 def parsed() -> str:
-    """Prometheus parses every query, as a rule of a file made for the purpose."""
-    rules = [{"record": f"panel:{number}", "expr": query.over("5m")} for number, query in enumerate(queries())]
+    """Prometheus parses every query of a panel."""
+    return f"{_parse([query.over('5m') for query in queries()])} queries"
+
+
+def parsed_in_documents() -> str:
+    """Prometheus parses every query that a document tells somebody to ask."""
+    texts = [path.read_text() for path in sorted((ROOT / "docs").glob("*.md"))]
+    asked = [code for text in texts for code in re.findall(r"`([^`\n]+)`", text) if _QUERY.match(code)]
+    return f"{_parse(asked)} queries"
+
+
+_QUERY = re.compile(
+    r"(?:(?:sum|count|rate|changes|increase|histogram_quantile)\b.*\(|(?:ocr|nv|up|process)\w*(?:\{| [=<>]))"
+)
+"""How a query of PromQL begins that is more than the name of a metric."""
+
+
+def _parse(expressions: Sequence[str]) -> int:
+    """Have them read as rules of a file made for the purpose; how many there are."""
+    rules = [{"record": f"query:{number}", "expr": expression} for number, expression in enumerate(expressions)]
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "panels.yml")
-        path.write_text(json.dumps({"groups": [{"name": "panels", "rules": rules}]}))  # JSON is YAML
+        path = Path(folder, "queries.yml")
+        path.write_text(json.dumps({"groups": [{"name": "queries", "rules": rules}]}))  # JSON is YAML
         run("promtool", ["check", "rules", "--lint=none", path])
-    return f"{len(rules)} queries"
+    return len(rules)
 
 
 def _needs_gpu(panel: dict) -> bool:

@@ -74,6 +74,10 @@ def test_the_image_has_neither_models_nor_what_builds_them():
     assert {name for name, _ in locked("run.txt")} & {"onnx", "onnxruntime", "hatchling"} == set()
 
 
+def test_the_image_can_be_told_to_trace():
+    assert {"opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http"} <= {name for name, _ in locked("run.txt")}
+
+
 def test_every_package_of_the_images_is_checked_against_its_hash():
     dockerfile = (deployed.DEPLOY / "docker" / "Dockerfile").read_text().replace("\\\n", " ")
     installs = re.findall(r"pip(?: --\S+)* install ([^&\n]*)", dockerfile)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from gateway.web.routes import WORK
+from loadtest.accuracy.circumstances import ROOT
 from tests.ops import alerts, dashboards, metric_names
 from tests.ops.programs import CheckFailed
 
@@ -19,6 +20,19 @@ def test_the_objectives_count_every_address_that_reads_images():
     texts = [path.read_text() for path in (*alerts.RULES, dashboards.BUILD)]
     routes = {frozenset(one.split("|")) for text in texts for one in re.findall(r'route=~"([^"]+)"', text)}
     assert routes == {WORK}
+
+
+SELECTED = re.compile(r'\b(reason|state|outcome|code|line|priority|direction|level|kind)(?:=~|=|!=|!~)"([^"]+)"')
+
+
+def test_every_label_that_is_asked_for_is_one_that_the_gateway_gives():
+    """An alert on a state that there is not would be tried on made-up series, and never fire."""
+    source = "\n".join(path.read_text() for path in (ROOT / "gateway").rglob("*.py"))
+    given = set(re.findall(r"""["'](\w+)["']""", source))
+    texts = [path.read_text() for path in (*alerts.RULES, dashboards.BUILD, *(ROOT / "docs").glob("*.md"))]
+    asked = {value for text in texts for _, values in SELECTED.findall(text) for value in values.split("|")}
+    assert {"silent", "line_full", "unexpected_output", "died"} <= asked
+    assert asked - given == set()
 
 
 def test_a_section_without_its_alert_is_found(tmp_path, monkeypatch):
