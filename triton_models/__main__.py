@@ -9,7 +9,7 @@ from pathlib import Path
 
 from triton_models.build import DEFAULT_WHEELS, build_repository
 from triton_models.catalog import DEFAULT_MODEL_SET, MODEL_SETS, find_model_set
-from triton_models.configs import RuntimeOptions
+from triton_models.configs import Engine, RuntimeOptions
 from triton_models.errors import BuildError
 from triton_models.graph import MAX_ALTERNATIVES, NO_ALTERNATIVES, GraphKind
 from triton_models.layouts import DEFAULT_SHAPES, Layout, Shapes
@@ -57,6 +57,7 @@ def build(options: argparse.Namespace) -> int:
         instances=options.instances,
         detection_instances=options.detection_instances,
         cpu_threads=options.cpu_threads,
+        engine=options.engine,
         gpu_memory_bytes=None if memory is None else memory * _MEBIBYTE,
     )
     model_set = find_model_set(options.set)
@@ -120,6 +121,10 @@ def _add_runtime_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--instances", type=int, default=defaults.instances, help="of each model")
     parser.add_argument("--detection-instances", type=int, help="of each detector (default: as --instances)")
     parser.add_argument("--cpu-threads", type=int, help="of one call on a CPU (default: one per core)")
+    parser.add_argument(
+        "--engine", type=Engine, choices=list(Engine), default=defaults.engine,
+        help="what computes; openvino-bf16 is for CPUs (default: %(default)s)",
+    )  # fmt: skip
     parser.add_argument("--gpu-memory-mib", type=int, help="limit of each instance's arena (default: none)")
 
 

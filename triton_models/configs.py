@@ -6,6 +6,7 @@ Triton runs with `--disable-auto-complete-config`.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from google.protobuf import text_format
@@ -14,7 +15,6 @@ from tritonclient.grpc.model_config_pb2 import DataType, ModelConfig, ModelInsta
 from triton_models.plans import Call, Kind, PlannedModel
 from triton_models.signature import Tensor
 
-BACKEND = "onnxruntime"
 MODEL_FILE = "model.onnx"
 VERSION = "1"
 HEURISTIC_SEARCH = "1"
@@ -27,6 +27,17 @@ BIASES_APART = {"optimization.disable_specified_optimizers": "ConvAddFusion"}
 docs/decisions/0015-sharing-a-gpu.md. Detectors gain nothing from it, and for CPUs nothing changes."""
 
 
+class Engine(StrEnum):
+    """What computes."""
+
+    ONNXRUNTIME = "onnxruntime"
+    OPENVINO_BF16 = "openvino-bf16"
+
+
+BACKENDS = {Engine.ONNXRUNTIME: "onnxruntime", Engine.OPENVINO_BF16: "openvino_python"}
+"""Triton's names. The second is this project's own and everywhere in Python."""
+
+
 @dataclass(frozen=True, slots=True)
 class RuntimeOptions:
     """How models are run.
@@ -35,6 +46,7 @@ class RuntimeOptions:
         instances: of each model, per GPU or in all on a CPU.
         detection_instances: of each detector; None for as many as of the others.
         cpu_threads: that one call uses on a CPU; None for one per core.
+        engine: what computes.
         gpu_memory_bytes: limit of each instance's arena, which is most but not all of what it takes; None for no limit.
     """
 
@@ -42,6 +54,7 @@ class RuntimeOptions:
     detection_instances: int | None = None
     cpu_threads: int | None = None
     gpu_memory_bytes: int | None = None
+    engine: Engine = Engine.ONNXRUNTIME
 
     def instances_of(self, kind: Kind) -> int:
         """How many there are of each model that does this."""
@@ -84,13 +97,14 @@ def make_config(model: PlannedModel, options: RuntimeOptions, target: Target) ->
     """The configuration of one model for one target."""
     config = ModelConfig(
         name=model.name,
-        backend=BACKEND,
+        backend=BACKENDS[options.engine],
         default_model_filename=MODEL_FILE,
         max_batch_size=model.max_batch_size,
     )
     config.version_policy.latest.num_versions = 1
     _add_tensors(config, model)
-    kind = ModelInstanceGroup.Kind.Value(target.kind)
+    on_cpu = options.engine is Engine.OPENVINO_BF16
+    kind = ModelInstanceGroup.Kind.Value("KIND_CPU" if on_cpu else target.kind)
     config.instance_group.add(count=options.instances_of(model.kind), kind=kind)
     # Without a batcher Triton runs calls that were cancelled while they waited. Its queue policies stay unset: they
     # stall the batcher. Bounding, deadlines and priorities are the gateway's.
@@ -118,10 +132,14 @@ def _add_warm_up(config: ModelConfig, tensor: Tensor, call: Call) -> None:
 
 
 def _runtime_parameters(kind: Kind, options: RuntimeOptions, target: Target) -> Mapping[str, str]:
-    """Options of ONNX Runtime.
+    """Options of ONNX Runtime, or of OpenVINO.
 
-    The C++ backend reads them here; given as options of the "cuda" accelerator it overwrites these with its defaults.
+    ONNX Runtime's C++ backend reads its own here; given as options of the "cuda" accelerator it overwrites these with
+    its defaults.
     """
+    if options.engine is Engine.OPENVINO_BF16:
+        threads = {} if options.cpu_threads is None else {"INFERENCE_NUM_THREADS": str(options.cpu_threads)}
+        return {"INFERENCE_PRECISION_HINT": "bf16", **threads}
     # Threads that spin while they wait take the cores from the other model's: a fifth of the time of both.
     cpu = {"intra_op_thread_count": options.cpu_threads, "session.intra_op.allow_spinning": 0}
     gpu = {"cudnn_conv_algo_search": HEURISTIC_SEARCH, "gpu_mem_limit": options.gpu_memory_bytes}

@@ -8,7 +8,7 @@ backend directory and a link to the shared library of that interpreter:
     ROOT/env/                   virtual environment with the lock file's packages
     ROOT/lib/                   link to libpython3.X.so.1.0
     ROOT/backends/python/       Triton's Python backend, with the stub for this Python
-    ROOT/backends/onnxruntime/  this project's backend (model.py)
+    ROOT/backends/onnxruntime/  this project's backend (model.py), and as openvino_python/ once more
     ROOT/installed.json         written last: what the above was made from
 
 For development and tests on the loopback interface only: this server is older than the security fixes of 2025.
@@ -44,6 +44,8 @@ __all__ = ["PreconditionError", "TritonRuntime", "install_runtime"]
 
 LOCK_FILE = Path(__file__).parent.parent / "requirements" / "triton.txt"
 BACKEND_SOURCE = Path(__file__).parent / "backends" / "onnxruntime" / "model.py"
+BACKENDS = ("onnxruntime", "openvino_python")
+"""The names that this backend goes by; it looks at its name and takes the library."""
 
 Progress = Callable[[str], None]
 
@@ -101,7 +103,8 @@ def install_runtime(
         if runtime is None:
             interpreter = choose_interpreter(find_interpreters([python] if python else candidate_executables()))
             runtime = _install(root, interpreter, lock_file, progress)
-        _stage_file(backend_source, runtime.backends / "onnxruntime" / "model.py")
+        for name in BACKENDS:
+            _stage_file(backend_source, runtime.backends / name / "model.py")
     return runtime
 
 

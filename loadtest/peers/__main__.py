@@ -25,17 +25,23 @@ from loadtest.accuracy.errors import AccuracyError
 from loadtest.accuracy.rapidocr_reader import RapidocrReader, prepare_environment
 from loadtest.accuracy.scoring import Counts, count_pages, load_page_scorer
 from loadtest.document import DocumentError, Markers, update_document
-from loadtest.peers.contestants import api_contestant, gateway_contestant, library_contestant
+from loadtest.peers.contestants import GATEWAY, api_contestant, gateway_contestant, library_contestant
 from loadtest.peers.measure import Plan, Turn, Turns, measure
 from loadtest.peers.report import Figures, Results, chart, figures_of, report
 from loadtest.stages.pages import corpus_mixes
 from loadtest.terminal import say
-from triton_models.catalog import DEFAULT_MODEL_SET
+from triton_models.build import build_repository
+from triton_models.catalog import DEFAULT_MODEL_SET, MODEL_SETS
+from triton_models.configs import Engine, RuntimeOptions
+from triton_models.graph import GraphKind
+from triton_models.layouts import ANY_SHAPES, Layout
+from triton_models.plans import Recipe
 from triton_models.server import LOOPBACK
 
 DOCUMENT = ROOT / "docs" / "performance.md"
 CHART = DOCUMENT.parent / "performance" / "peers.svg"
 RESULTS = ROOT / "results" / "peers"
+HOME = ROOT / ".local"
 CORPUS = ROOT.parent / "shared" / "corpus"
 WARM_UP = 4
 """Pages: one of each mix."""
@@ -66,6 +72,9 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--rounds", type=int, default=2, help="turns of each, with each number of clients (%(default)s)")
     top.add_argument("--pages", type=int, default=24, help="of all mixes in turn, at most (%(default)s)")
     top.add_argument("--clients", nargs="+", type=int, default=(1, 8), help="(default: 1 8)")
+    top.add_argument(
+        "--engines", nargs="*", type=Engine, choices=list(Engine), default=(), help="further gateways, on other engines"
+    )
     top.add_argument("--corpus", type=Path, default=CORPUS, help="(default: %(default)s)")
     top.add_argument("--no-document", action="store_true", help="write results/peers alone")
     return top
@@ -88,12 +97,16 @@ async def run(options: argparse.Namespace, pages: Sequence[LabelledPage], comman
     Raises:
         AccuracyError: rapidocr could not be installed, or reads with other weights.
     """
-    python = prepare_environment(ROOT / ".local" / "peers", ROOT / "requirements" / "peers.txt", say)
-    repository = build_models(PairOptions("triton", LOOPBACK, 0, DEFAULT_MODEL_SET, ROOT / ".local"))
+    python = prepare_environment(HOME / "peers", ROOT / "requirements" / "peers.txt", say)
+    repository = build_models(PairOptions("triton", LOOPBACK, 0, DEFAULT_MODEL_SET, HOME))
     async with AsyncExitStack() as stack:
         library = RapidocrReader(python)
         contestants = [
             await stack.enter_async_context(gateway_contestant(repository)),
+            *[
+                await stack.enter_async_context(gateway_contestant(built_for(engine), f"{GATEWAY}, {engine}"))
+                for engine in options.engines
+            ],
             await stack.enter_async_context(api_contestant(python)),
             await stack.enter_async_context(library_contestant(library)),
         ]
@@ -101,6 +114,15 @@ async def run(options: argparse.Namespace, pages: Sequence[LabelledPage], comman
         files = [options.corpus / page.file for page in pages]
         turns = await measure(contestants, files, WARM_UP, Plan(options.clients, options.rounds))
     return turns, observe(command, DEFAULT_MODEL_SET, library.description.versions)
+
+
+def built_for(engine: Engine) -> Path:
+    """The same model set in a repository for this engine."""
+    repository = HOME / "models" / f"{DEFAULT_MODEL_SET}-{engine}"
+    recipe = Recipe(Layout.ANY, GraphKind.TOP1, ANY_SHAPES, warm_up=False)
+    runtime = RuntimeOptions(engine=engine)
+    build_repository(MODEL_SETS[DEFAULT_MODEL_SET], repository, recipe, runtime=runtime, wheels=HOME / "wheels")
+    return repository
 
 
 def results_of(turns: Turns, pages: Sequence[LabelledPage], corpus: Path) -> Results:

@@ -88,13 +88,13 @@ class InProcess:
         self._runner = runner
 
     def read(self, image: Path) -> Reading:
-        """Read one page."""
-        started = time.perf_counter()
+        """Read one page; the time is the processor's, of all threads, as nothing else happens in this process."""
+        started = time.process_time()
         try:
             page = self._runner.run(self._page(image.read_bytes()))
         except OcrError as error:
-            return Reading(seconds=time.perf_counter() - started, error=f"{error.code}: {error}")
-        return Reading(seconds=time.perf_counter() - started, lines=lines_of(page))
+            return Reading(seconds=time.process_time() - started, error=f"{error.code}: {error}")
+        return Reading(seconds=time.process_time() - started, lines=lines_of(page))
 
     async def _page(self, data: bytes) -> Page:
         return await self._read(data)

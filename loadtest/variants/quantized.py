@@ -5,7 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import onnx
 from numpy.typing import NDArray
+from onnx import version_converter
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_dynamic, quantize_static
 
 from gateway.inference.calls import Run
@@ -15,6 +17,8 @@ from loadtest.gpu.recording import reader
 
 MODEL = Path("1") / "model.onnx"
 CALIBRATED = ["Conv", "MatMul", "Gemm"]
+OPERATOR_SET = 13
+"""The first in which weights have a scale for each channel."""
 MOST_CALLS = 24
 """That a model is calibrated with."""
 
@@ -33,7 +37,7 @@ def quantized_statically(repository: Path, out: Path, feeds: Feeds) -> Path:
     """Weights and activations in eight bits, their ranges learnt from real pages; per channel."""
     for model in copied(repository, out):
         quantize_static(
-            repository / model / MODEL,
+            version_converter.convert_version(onnx.load(repository / model / MODEL), OPERATOR_SET),
             out / model / MODEL,
             Calls(feeds[model]),
             quant_format=QuantFormat.QDQ,

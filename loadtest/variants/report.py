@@ -21,7 +21,7 @@ class Measured:
     Attributes:
         name: of the variant.
         differences: of each figure of accuracy; the baseline stands where the library does.
-        speed: the baseline's time for all pages over the variant's.
+        speed: the baseline's processor time for all pages over the variant's.
         median_speed: the same for the median page.
         texts_changed: pages whose text is another, of all.
         failed: pages without an answer.
@@ -70,7 +70,7 @@ def report(found: Sequence[Measured], circumstances: Circumstances, pages: int) 
     """The generated part of the document."""
     versions = ", ".join(f"{name} {version}" for name, version in circumstances.versions.items())
     told = f"`{circumstances.command}`, {circumstances.date}, {circumstances.model_set}, {versions}"
-    header = ["variant", "times as fast", "median page", "pages with another text", *FIGURES, "verdict"]
+    header = ["variant", "less processor time, times", "median page", "pages with another text", *FIGURES, "verdict"]
     rows = [
         [
             one.name,

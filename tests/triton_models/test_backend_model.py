@@ -312,6 +312,61 @@ def test_a_gpu_instance_never_runs_on_the_cpu(backend: Any, load: Any) -> None:
         load(PICK, kind="GPU")
 
 
+@dataclass
+class Port:
+    """An input or output of a model that OpenVINO has compiled."""
+
+    any_name: str
+    element_type: Any = field(default_factory=lambda: types.SimpleNamespace(get_type_name=lambda: "f32"))
+    partial_shape: Any = (types.SimpleNamespace(is_dynamic=True), types.SimpleNamespace(is_dynamic=True))
+
+    def __hash__(self) -> int:
+        return hash(self.any_name)
+
+
+class CompiledModel:
+    """As OpenVINO has it: doubles what it is given."""
+
+    inputs = (Port("x"),)
+    outputs = (Port("doubled"),)
+
+    def __init__(self) -> None:
+        self.compiled: list[tuple[str, str, dict[str, str]]] = []
+
+    def compile_model(self, path: str, device: str, options: dict[str, str]) -> "CompiledModel":
+        self.compiled.append((Path(path).name, device, options))
+        return self
+
+    def create_infer_request(self) -> "CompiledModel":
+        return self
+
+    def infer(self, feed: dict[str, Array]) -> dict[Port, Array]:
+        return {self.output("doubled"): 2 * feed["x"]}
+
+    def output(self, name: str) -> Port:
+        return next(port for port in self.outputs if port.any_name == name)
+
+    def get_property(self, _: str) -> Any:
+        return types.SimpleNamespace(get_type_name=lambda: "bf16")
+
+
+def test_under_its_other_name_openvino_computes(
+    backend: Any, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = CompiledModel()
+    monkeypatch.setitem(sys.modules, "openvino", types.SimpleNamespace(Core=lambda: model))
+    parameters = {"INFERENCE_PRECISION_HINT": "bf16", "model_set": "made"}
+
+    session = backend.open_engine({"backend": "openvino_python"}, repository / "model.onnx", parameters, None)
+
+    assert model.compiled == [("model.onnx", "CPU", {"NUM_STREAMS": "1", "INFERENCE_PRECISION_HINT": "bf16"})]
+    assert [array.tolist() for array in session.run(["doubled"], {"x": np.float32([[1, 2]])}, None)] == [[[2, 4]]]
+    assert [(node.name, node.type, node.shape) for node in session.get_inputs()] == [
+        ("x", "tensor(float)", ["any", "any"])
+    ]
+    assert session.get_providers() == ["OpenVINO in bf16"]
+
+
 @pytest.mark.parametrize(
     "change",
     [

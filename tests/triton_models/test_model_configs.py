@@ -5,7 +5,7 @@ import pytest
 from google.protobuf import text_format
 from tritonclient.grpc.model_config_pb2 import TYPE_UINT8, ModelConfig, ModelInstanceGroup
 
-from triton_models.configs import TARGETS, RuntimeOptions, make_config, render_configs
+from triton_models.configs import TARGETS, Engine, RuntimeOptions, make_config, render_configs
 from triton_models.plans import Call, Kind, PlannedModel
 from triton_models.signature import Tensor
 
@@ -145,3 +145,17 @@ def test_only_recognisers_that_are_surely_on_a_gpu_have_their_biases_apart():
 
 def test_options_left_open_are_left_to_onnx_runtime():
     assert set(parameters(make_config(MODEL, RuntimeOptions(), CPU))) == {"graph", "charset", *NO_SPINNING}
+
+
+def test_openvino_computes_on_the_cpu_whatever_the_target():
+    options = RuntimeOptions(cpu_threads=4, engine=Engine.OPENVINO_BF16)
+
+    for target in TARGETS:
+        config = make_config(MODEL, options, target)
+
+        assert (config.backend, config.instance_group[0].kind) == ("openvino_python", ModelInstanceGroup.KIND_CPU)
+        assert parameters(config) == {
+            **MODEL.parameters,
+            "INFERENCE_PRECISION_HINT": "bf16",
+            "INFERENCE_NUM_THREADS": "4",
+        }

@@ -6,6 +6,9 @@ one does as the other where it can: names of options, checks of the configuratio
 A merged batch is run at once and its answers are split. Should that fail, every request is run alone, so that a bad one
 fails by itself. Nothing is kept between calls.
 
+Staged a second time as the backend `openvino_python`, it runs the same files with OpenVINO instead, on the CPU
+(docs/decisions/0025-variants-on-cpus.md). OpenVINO is imported there alone.
+
 Tensors cross the border to Triton by DLPack in both directions. The stub was built against numpy 1, and under numpy 2
 its `as_numpy` returns wrong values and its `Tensor(name, array)` sends nothing, both without an error; DLPack is right
 under either.
@@ -14,9 +17,11 @@ This file is copied into a backend directory and imported by Triton's stub: it c
 """
 
 import ctypes
+import importlib
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import compress
 from pathlib import Path
 from typing import Any, Protocol
@@ -72,6 +77,10 @@ SESSION_SETTERS: dict[str, Callable[[ort.SessionOptions, str], None]] = {
 }
 # Passed through to ONNX Runtime under their own names; the C++ backend ignores those that it does not know.
 SESSION_ENTRY_PREFIXES = ("session.", "optimization.")
+OPENVINO_BACKEND = "openvino_python"
+OPENVINO_TYPES = {"u8": "tensor(uint8)", "i32": "tensor(int32)", "f32": "tensor(float)"}
+# OpenVINO's own names of what may be configured.
+OPENVINO_OPTIONS = ("INFERENCE_PRECISION_HINT", "INFERENCE_NUM_THREADS")
 ARENA_SHRINKAGE = "memory.enable_memory_arena_shrinkage"
 # The C++ backend takes numbers for these, ONNX Runtime's Python binding names.
 CUDA_OPTIONS: dict[str, Mapping[str, str]] = {
@@ -80,6 +89,30 @@ CUDA_OPTIONS: dict[str, Mapping[str, str]] = {
     "gpu_mem_limit": {},
     "do_copy_in_default_stream": {},
 }
+
+
+class Node(Protocol):
+    """A tensor of a graph: `onnxruntime.NodeArg`."""
+
+    name: str
+    type: str
+    shape: Sequence[int | str]
+
+
+class Session(Protocol):
+    """The part of `onnxruntime.InferenceSession` that is used here."""
+
+    def run(self, names: Sequence[str], feed: Mapping[str, Array], options: ort.RunOptions) -> list[Array]:
+        """The named outputs, in order."""
+
+    def get_inputs(self) -> Sequence[Node]:
+        """What it takes."""
+
+    def get_outputs(self) -> Sequence[Node]:
+        """What it gives."""
+
+    def get_providers(self) -> Sequence[str]:
+        """Where it runs, first."""
 
 
 class Request(Protocol):
@@ -105,7 +138,7 @@ class TritonPythonModel:
         config = json.loads(args["model_config"])
         parameters = {name: value["string_value"] for name, value in config.get("parameters", {}).items()}
         device = int(args["model_instance_device_id"]) if args["model_instance_kind"] == "GPU" else None
-        self._session = open_session(model_path(args, config), session_options(config, parameters), parameters, device)
+        self._session = open_engine(config, model_path(args, config), parameters, device)
         check_tensors(config, self._session)
         self._inputs = [tensor["name"] for tensor in config["input"]]
         self._outputs = [tensor["name"] for tensor in config["output"]]
@@ -162,6 +195,18 @@ def model_path(args: Mapping[str, str], config: Mapping[str, Any]) -> Path:
     return Path(args["model_repository"]) / args["model_version"] / name
 
 
+def open_engine(config: Mapping[str, Any], path: Path, parameters: Parameters, device: int | None) -> Session:
+    """The file, opened by the library that this backend stands for.
+
+    Raises:
+        ConfigurationError: see `open_session`.
+    """
+    if config.get("backend") == OPENVINO_BACKEND:
+        return OpenVinoSession(path, parameters)
+    session: Session = open_session(path, session_options(config, parameters), parameters, device)
+    return session
+
+
 def session_options(config: Mapping[str, Any], parameters: Parameters) -> ort.SessionOptions:
     """Options from the model's configuration, under the names that the C++ backend has for them."""
     options = ort.SessionOptions()
@@ -205,13 +250,55 @@ def open_session(
     return session
 
 
+@dataclass
+class OpenVinoNode:
+    """A tensor of a graph, described as ONNX Runtime would."""
+
+    name: str
+    type: str
+    shape: Sequence[int | str]
+
+
+class OpenVinoSession:
+    """A model compiled by OpenVINO for the CPU; one call at a time has all threads."""
+
+    def __init__(self, path: Path, parameters: Parameters) -> None:
+        options = {name: parameters[name] for name in OPENVINO_OPTIONS if name in parameters}
+        core = importlib.import_module("openvino").Core()
+        self._model = core.compile_model(str(path), "CPU", {"NUM_STREAMS": "1", **options})
+        self._request = self._model.create_infer_request()
+
+    def run(self, names: Sequence[str], feed: Mapping[str, Array], _: ort.RunOptions) -> list[Array]:
+        """The named outputs, in order; copies, because the next run writes where this one did."""
+        answer = self._request.infer(dict(feed))
+        return [np.array(answer[self._model.output(name)]) for name in names]
+
+    def get_inputs(self) -> list[OpenVinoNode]:
+        """What it takes."""
+        return [openvino_node(port) for port in self._model.inputs]
+
+    def get_outputs(self) -> list[OpenVinoNode]:
+        """What it gives."""
+        return [openvino_node(port) for port in self._model.outputs]
+
+    def get_providers(self) -> list[str]:
+        """The library and its precision."""
+        return [f"OpenVINO in {self._model.get_property('INFERENCE_PRECISION_HINT').get_type_name()}"]
+
+
+def openvino_node(port: Any) -> OpenVinoNode:  # noqa: ANN401 - a type of a library that need not be there
+    """An input or output of a compiled model."""
+    shape = ["any" if size.is_dynamic else size.get_length() for size in port.partial_shape]
+    return OpenVinoNode(port.any_name, OPENVINO_TYPES[port.element_type.get_type_name()], shape)
+
+
 def cuda_options(parameters: Parameters, device: int) -> dict[str, str]:
     """Options of the CUDA execution provider."""
     given = {name: parameters[name] for name in CUDA_OPTIONS if name in parameters}
     return {"device_id": str(device)} | {name: CUDA_OPTIONS[name].get(text, text) for name, text in given.items()}
 
 
-def check_tensors(config: Mapping[str, Any], session: ort.InferenceSession) -> None:
+def check_tensors(config: Mapping[str, Any], session: Session) -> None:
     """Compare the configuration with the graph, as the C++ backend does at load.
 
     Raises:
@@ -228,7 +315,7 @@ def check_tensors(config: Mapping[str, Any], session: ort.InferenceSession) -> N
             check_tensor(tensor, graph[tensor["name"]], batch, exact=kind == "output")
 
 
-def check_tensor(tensor: Mapping[str, Any], node: ort.NodeArg, batch: list[int], *, exact: bool) -> None:
+def check_tensor(tensor: Mapping[str, Any], node: Node, batch: list[int], *, exact: bool) -> None:
     """Compare one tensor of the configuration with its node in the graph.
 
     An input may be narrower in the configuration where the graph takes any size; an output may not.
@@ -248,9 +335,9 @@ def check_tensor(tensor: Mapping[str, Any], node: ort.NodeArg, batch: list[int],
         raise ConfigurationError(f"'{node.name}' has shape {dims} in the configuration, {shape} in the model")
 
 
-def log_loaded(args: Mapping[str, str], session: ort.InferenceSession, parameters: Parameters) -> None:
+def log_loaded(args: Mapping[str, str], session: Session, parameters: Parameters) -> None:
     """Say once what runs where, and which parameters were not meant for ONNX Runtime."""
-    known = {*SESSION_SETTERS, *CUDA_OPTIONS, ARENA_SHRINKAGE}
+    known = {*SESSION_SETTERS, *CUDA_OPTIONS, *OPENVINO_OPTIONS, ARENA_SHRINKAGE}
     others = [name for name in sorted(parameters) if name not in known and not name.startswith(SESSION_ENTRY_PREFIXES)]
     pb_utils.Logger.log_info(
         f"{args['model_instance_name']}: onnxruntime {ort.__version__} on {session.get_providers()[0]}; "
