@@ -29,6 +29,7 @@ from loadtest.accuracy.rapidocr_reader import prepare_environment
 from loadtest.accuracy.readings import Line, Reading, Readings, read_in_turns
 from loadtest.accuracy.scoring import count_pages, load_page_scorer
 from loadtest.document import DocumentError, Markers, update_document
+from loadtest.gpu.pages import spread
 from loadtest.gpu.recording import Read, reader
 from loadtest.terminal import say
 from loadtest.variants.engines import OpenVino, VariantBackend, add_packages
@@ -60,7 +61,7 @@ def int8_dynamic(repository: Path, _: Path) -> VariantBackend:
 
 def int8_static(repository: Path, corpus: Path) -> VariantBackend:
     """ONNX Runtime with everything that can be in eight bits."""
-    unlabelled = sorted((corpus / "images_nogt").iterdir())[:CALIBRATION_PAGES]
+    unlabelled = spread(sorted((corpus / "images_nogt").iterdir()), CALIBRATION_PAGES)
     feeds = asyncio.run(recorded(repository, [path.read_bytes() for path in unlabelled]))
     return VariantBackend(quantized_statically(repository, HOME / "models" / "int8-static", feeds), OnnxRuntime())
 

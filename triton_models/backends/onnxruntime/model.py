@@ -7,7 +7,7 @@ A merged batch is run at once and its answers are split. Should that fail, every
 fails by itself. Nothing is kept between calls.
 
 Staged a second time as the backend `openvino_python`, it runs the same files with OpenVINO instead, on the CPU
-(docs/decisions/0025-variants-on-cpus.md). OpenVINO is imported there alone.
+(docs/decisions/0026-variants-on-cpus.md). OpenVINO is imported there alone.
 
 Tensors cross the border to Triton by DLPack in both directions. The stub was built against numpy 1, and under numpy 2
 its `as_numpy` returns wrong values and its `Tensor(name, array)` sends nothing, both without an error; DLPack is right
