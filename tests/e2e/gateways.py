@@ -1,10 +1,15 @@
 """Gateways on a backend: the pipeline in this process, or the whole service in one of its own."""
 
+import os
+import subprocess
+import sys
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from gateway.concurrency import CpuPool
@@ -94,6 +99,36 @@ def running_gateway(triton_address: str, **settings: str) -> Iterator[str]:
     with GatewayProcess(own | settings, options) as process:
         process.wait_ready(60.0)
         yield base_url(options)
+
+
+@contextmanager
+def running_patient_gateway(triton_address: str) -> Iterator[str]:
+    """The same, for a Triton that may be silent for a while (`patient_gateway`)."""
+    url = f"http://127.0.0.1:{(port := Ports.free().http)}"
+    own = {
+        "OCR_PORT": str(port),
+        "OCR_TRITON_ADDRESSES": triton_address,
+        "OCR_LOG_FORMAT": "text",
+        "OCR_TIMEOUT_S": "60",
+        "OCR_CANARY_TIMEOUT_S": "60",
+        "OCR_DRAIN_DELAY_S": "0",
+    }
+    command = [sys.executable, str(Path(__file__).with_name("patient_gateway.py"))]
+    with subprocess.Popen(command, env=os.environ | own) as process:
+        try:
+            _wait_ready(process, url)
+            yield url
+        finally:
+            process.terminate()
+
+
+def _wait_ready(process: subprocess.Popen[bytes], url: str) -> None:
+    while process.poll() is None:
+        with suppress(httpx.TransportError):
+            if httpx.get(f"{url}/readyz", timeout=60, trust_env=False).is_success:
+                return
+        time.sleep(0.1)
+    pytest.fail("the gateway has ended")
 
 
 def assert_same_answer(answer: dict[str, Any], expected: dict[str, Any]) -> None:

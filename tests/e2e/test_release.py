@@ -14,12 +14,13 @@ import httpx
 import numpy as np
 import onnx
 import pytest
-from gateways import assert_same_answer, connected, running_gateway
+from gateways import assert_same_answer, connected, running_patient_gateway
 from onnx import numpy_helper
 from rendered_pages import page, png
 from served_models import EDITED
 
 from gateway.__main__ import main
+from gateway.web.releases import is_in
 from triton_models import releases
 from triton_models.plans import Names
 from triton_models.runtime import TritonRuntime
@@ -27,7 +28,7 @@ from triton_models.server import Ports, TritonProcess
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
-CLIENTS = 3
+CLIENTS = 2
 TEXTS = ("Zebra 2026\nTotal 48.00", "Honey\nZebra Zebra\n12.50", "Zebra Winter Zebra")
 PAGES = [png(page(text.splitlines(), width=360, height=160)) for text in TEXTS]
 OLD, NEW = "Z", "Ƶ"
@@ -112,6 +113,9 @@ class Stand:
         own = ["--repository", str(self.served), "--triton", self.server.grpc_address]
         return await asyncio.to_thread(main, ["models", action, *arguments, *own])
 
+    def candidates(self) -> list[str]:
+        return releases.candidates_of(self.served)
+
     async def versions(self) -> set[str]:
         async with connected(self.server, EDITED) as backend:
             contract = backend.contract
@@ -120,7 +124,7 @@ class Stand:
 
 @pytest.fixture(scope="module")
 def stand(server: TritonProcess, served: Path) -> Iterator[Stand]:
-    with running_gateway(server.grpc_address) as url:
+    with running_patient_gateway(server.grpc_address) as url:
         yield Stand(server, served, url)
 
 
@@ -130,8 +134,8 @@ async def client_of(gateway: str) -> AsyncIterator[httpx.AsyncClient]:
         yield client
 
 
-async def read(client: httpx.AsyncClient, data: bytes) -> httpx.Response:
-    return await client.post("/v1/ocr", params={"min_side": 0}, content=data)
+async def read(client: httpx.AsyncClient, data: bytes, headers: Mapping[str, str] | None = None) -> httpx.Response:
+    return await client.post("/v1/ocr", params={"min_side": 0}, content=data, headers=headers)
 
 
 async def read_alone(gateway: str) -> list[dict[str, Any]]:
@@ -203,6 +207,42 @@ async def test_under_load_nonsense_is_refused_another_charset_released_and_taken
     assert counts["read by the old models alone"] > 0 < counts["read by the new ones alone"]
     assert releases.summary(stand.served) == before
     assert await stand.command("rollback") == 1
+
+
+async def test_a_candidate_reads_its_share_and_whatever_asks_for_it_and_no_request_fails(
+    stand: Stand, renewed: Path, capsys: pytest.CaptureFixture[str], measured: Callable[[str], None]
+) -> None:
+    old = await read_alone(stand.gateway)
+    ids = [f"request-{number}" for number in range(4)]
+    async with under_load(stand.gateway) as answers, client_of(stand.gateway) as client:
+        assert await stand.command("deploy", str(renewed), "--share", "50") == 0
+        new = [(await read_until(client, data, 200, {"X-Ocr-Release": "candidate"})).json() for data in PAGES]
+        assert (await read(client, PAGES[0], {"X-Ocr-Release": "serving"})).headers["X-Ocr-Release"] == "serving"
+        shared = [(await read(client, PAGES[0], {"X-Request-Id": one})).headers["X-Ocr-Release"] for one in ids]
+        capsys.readouterr()
+        assert await stand.command("status") == 0
+        assert "the candidate: works, and reads 50 % of the requests" in capsys.readouterr().err
+        assert await stand.command("rollback") == 0
+        await read_until(client, PAGES[0], 400, {"X-Ocr-Release": "candidate"})
+    assert [answer["pages"][0]["text"] for answer in new] == [text.replace(OLD, NEW) for text in TEXTS]
+    assert {model["name"] for model in new[0]["models"]} == {"candidate_text_detection", "candidate_text_recognition"}
+    assert shared == ["candidate" if is_in(one, 50) else "serving" for one in ids]
+    assert set(shared) == {"candidate", "serving"}
+    assert releases.candidates_of(stand.served) == []
+    counts = Counter(origin(answer, old[which], new[which]) for which, answer in answers)
+    measured(
+        f"half of the requests read by a candidate, which is then withdrawn: {counts.total()} requests over HTTP, "
+        + ", ".join(f"{counts[name]} {name}" for name in ORIGINS)
+    )
+    assert counts["failed"] == counts["mixed"] == 0
+    assert counts["read by the new ones alone"] > 0
+
+
+async def read_until(client: httpx.AsyncClient, data: bytes, status: int, headers: Mapping[str, str]) -> httpx.Response:
+    """The first answer with this status: gateways look every two seconds whether there is a candidate."""
+    while (response := await read(client, data, headers)).status_code != status:  # noqa: ASYNC110 - nothing tells
+        await asyncio.sleep(0.1)
+    return response
 
 
 async def test_what_serves_is_said(stand: Stand, capsys: pytest.CaptureFixture[str]) -> None:
