@@ -1,7 +1,7 @@
 """Beside the shape that this service replaces: one Python model in Triton that does everything, all lines in one batch.
 
 It holds all lines, padded to the widest, and what the recogniser computes of them at once: with a very wide line
-among 200 several GB. So Triton's processes have a limit, on both sides.
+among 200 several GB. So the models' processes have a limit, on both sides.
 
 make bench-pipeline
 python -m loadtest.pipeline --rounds 1 --pages 8 --concurrencies 1
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     told = (
         f"`{circumstances.command}`, {circumstances.date}, {versions}, {circumstances.model_set}; "
         f"{circumstances.machine}. {options.rounds} rounds of {options.pages} pages; {options.instances} instances of "
-        f"the pipeline; each process of Triton could take {options.growth / 2**30:.1f} GiB more than at rest."
+        f"the pipeline; each process of a model could take {options.growth / 2**30:.1f} GiB more than at rest."
     )
     text = f"{told}\n\n{describe(compared)}"
     figures = {"circumstances": asdict(circumstances), "compared": asdict(compared)}
@@ -80,7 +80,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--mixes", nargs="+", help="of the corpus (default: all)")
     top.add_argument("--corpus", type=Path, default=CORPUS, help="(default: %(default)s)")
     top.add_argument(
-        "--growth-gib", type=int, default=8, help="most memory that Triton's processes may take (default: %(default)s)"
+        "--growth-gib", type=int, default=8, help="most memory that each model may take (default: %(default)s)"
     )
     top.add_argument("--no-document", action="store_true", help="write into results/ alone")
     return top

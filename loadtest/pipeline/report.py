@@ -1,5 +1,6 @@
 """The tables of `make bench-pipeline`, and its plot. Pure."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median, quantiles
@@ -82,7 +83,16 @@ def singles_table(singles: Sequence[Single]) -> str:
         [one.page, one.side, f"{len(one.lines.texts)}", f"{one.seconds:.1f}", f"{one.peak_bytes / MIB:.0f}"]
         for one in singles
     ]
-    return table(header, rows) if rows else ""
+    return f"{table(header, rows)}\n\n{changes_told(singles)}" if rows else ""
+
+
+def changes_told(singles: Sequence[Single]) -> str:
+    """How many lines of the first page are read otherwise on the second, which has one line more."""
+    told = []
+    for side in dict.fromkeys(one.side for one in singles):
+        first, second = [Counter(one.lines.texts) for one in singles if one.side == side][:2]
+        told.append(f"{(first - second).total()} of {first.total()} through the {side}")
+    return f"Lines of the first page that are read otherwise on the second, or not at all: {', '.join(told)}."
 
 
 def failures_table(failures: Sequence[Failure]) -> str:

@@ -111,7 +111,7 @@ class GatewaySide:
 
 @asynccontextmanager
 async def sides(model_set: str, instances: int, most_growth: int, folder: Path) -> AsyncIterator[dict[str, Side]]:
-    """Both, ready; each of their Tritons' processes may grow by so many bytes."""
+    """Both, ready; each model's process may grow by so many bytes."""
     with ExitStack() as stack:
         replaced = stack.enter_context(served(model_set, folder / "pipeline", instances))
         ours = stack.enter_context(served(model_set, folder / "gateway", 0))
@@ -142,8 +142,8 @@ def allowed_growth(wanted: int) -> int:
 
 
 def limit_growth(server: TritonProcess, most_bytes: int) -> None:
-    """Let none of the server's processes have so many bytes of addresses more than it has now (Linux)."""
-    for pid in group_members(server.pid):
+    """Let no model's process have so many bytes of addresses more than it has now (Linux); the server itself may."""
+    for pid in set(group_members(server.pid)) - {server.pid}:
         limit = psutil.Process(pid).memory_info().vms + most_bytes
         resource.prlimit(pid, resource.RLIMIT_AS, (limit, limit))
 

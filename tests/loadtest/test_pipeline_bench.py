@@ -68,10 +68,12 @@ def single(side, seconds, lines, told=""):
 def test_the_report_sets_both_sides_beside_each_other():
     slow, fast = Rates([1.0, 1.2, 1.1], [1.0, 2.0]), Rates([2.2, 2.2, 2.2], [0.5, 1.0])
     lost = {"pipeline": single("pipeline", 3, 0, "INTERNAL: no\nmemory | at all"), "gateway": single("gateway", 2, 200)}
-    compared = Compared({8: {"pipeline": slow, "gateway": fast}}, list(lost.values()), [Failure("memory", lost)])
+    pages = [*(single(side, 1, 200) for side in lost), *lost.values()]
+    compared = Compared({8: {"pipeline": slow, "gateway": fast}}, pages, [Failure("memory", lost)])
     text = describe(compared)
     assert "| 8 | gateway | 2.20 (2.20-2.20) | 0.75 | 0.97 | 2.00 | 0.50 |" in text
     assert "| memory | pipeline | 0 | 3.0 | INTERNAL: no memory / at all |" in text
+    assert "200 of 200 through the pipeline, 0 of 200 through the gateway" in text
     assert ET.fromstring(plot(compared)).tag.endswith("svg")
 
 
