@@ -29,6 +29,7 @@ DOCUMENT = ROOT / "docs" / "performance.md"
 PLOT = ROOT / "docs" / "performance" / "pipeline.svg"
 RESULTS = ROOT / "results" / "pipeline"
 CONCURRENCIES = (1, 8)
+LEAST_GROWTH = 2 << 30
 CHANNELS, LINE_HEIGHT = 3, 48
 ONE_CHUNK_BYTES = 32 * LINE_HEIGHT * 320 * CHANNELS
 """What the gateway sends at once at the most."""
@@ -42,8 +43,11 @@ FAULTS: Mapping[str, int] = {
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and write."""
-    options = parser().parse_args(arguments)
+    top = parser()
+    options = top.parse_args(arguments)
     options.growth = allowed_growth(options.growth_gib << 30)
+    if options.growth < LEAST_GROWTH:
+        top.error("this machine has too little memory to spare: 6 GiB are the least")
     RESULTS.mkdir(parents=True, exist_ok=True)
     with (
         TemporaryDirectory(prefix="pipeline-") as folder,
