@@ -9,6 +9,8 @@ python -m loadtest.growth --parts words --words 10 200 --repeats 1 --model-set p
 import argparse
 import asyncio
 import json
+import shlex
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 
@@ -35,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     RESULTS.mkdir(parents=True, exist_ok=True)
     with asyncio.Runner(loop_factory=event_loop_factory()) as runner:
         growth = runner.run(measure(options))
-    circumstances = observe("make bench-scaling", options.model_set, {})
+    circumstances = observe(command("make bench-scaling", arguments), options.model_set, {})
     text = f"{told(circumstances, options)}\n\n{describe(growth)}"
     (RESULTS / "growth.json").write_text(json.dumps(figures(growth, circumstances), indent=1), encoding="utf-8")
     (RESULTS / "growth.md").write_text(text, encoding="utf-8")
@@ -73,6 +75,12 @@ async def measure(options: argparse.Namespace) -> Growth:
         sizes = {size: await cost_of(of_size(size), model_set, repeats) for size in options.sizes}
     late = await lags(model_set, options.seconds, tuple(options.clients)) if "clients" in options.parts else {}
     return Growth(words, sizes, wide, late)
+
+
+def command(target: str, arguments: Sequence[str] | None) -> str:
+    """As one would type it."""
+    given = shlex.join(sys.argv[1:] if arguments is None else arguments)
+    return f'{target} ARGS="{given}"' if given else target
 
 
 def told(circumstances: Circumstances, options: argparse.Namespace) -> str:

@@ -6,6 +6,7 @@ from statistics import median
 
 import numpy as np
 
+from gateway.inference.batcher import BatchLimits
 from loadtest.accuracy.report import table
 from loadtest.growth.chart import Panel, chart
 from loadtest.growth.clients import Lag
@@ -13,6 +14,8 @@ from loadtest.growth.one_page import Cost
 
 MIB = 1 << 20
 EDGE_S = 0.01
+FULL_MEGAPIXELS = 2 * BatchLimits().max_chunk_pixels / 1e6
+"""Of lines: as much as is under way at once. A page with less has smaller chunks, which take less memory."""
 FLAT_FROM = 10
 """Words on a page from which on the peak of memory is to be flat."""
 
@@ -109,9 +112,11 @@ def words_told(words: Mapping[int, Cost]) -> str:
         for peaks in ([cost.gateway.peak for cost in measured], [cost.triton.peak for cost in measured])
     )
     fit = linearity((cost.padded_megapixels, cost.recognition_s) for cost in measured)
+    full = [cost.triton.peak for cost in measured if cost.padded_megapixels >= FULL_MEGAPIXELS]
     return (
         f"From {FLAT_FROM} words on, the peak grows by {gateway:.1%} in the gateway and {triton:.1%} in Triton, from "
-        f"the first to the highest. A straight line over padded area explains {fit:.2%} of the differences in time."
+        f"the first to the highest; in Triton by {growth_of(full):.1%} from the first page on whose lines fill two "
+        f"chunks. A straight line over padded area explains {fit:.2%} of the differences in time."
     )
 
 

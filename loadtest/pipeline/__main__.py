@@ -19,6 +19,7 @@ from gateway.app import event_loop_factory
 from loadtest.accuracy.circumstances import ROOT, observe
 from loadtest.document import Markers, update_document
 from loadtest.efficiency.__main__ import CORPUS, pages_in
+from loadtest.growth.__main__ import command
 from loadtest.growth.drawn import DrawnPage, with_lines
 from loadtest.pipeline.reading import Side, rates, single
 from loadtest.pipeline.report import Compared, Failure, describe, plot
@@ -54,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         asyncio.Runner(loop_factory=event_loop_factory()) as runner,
     ):
         compared = runner.run(measure(options, Path(folder)))
-    circumstances = observe("make bench-pipeline", options.model_set, {})
+    circumstances = observe(command("make bench-pipeline", arguments), options.model_set, {})
     versions = ", ".join(f"{name} {version}" for name, version in circumstances.versions.items())
     told = (
         f"`{circumstances.command}`, {circumstances.date}, {versions}, {circumstances.model_set}; "
