@@ -202,6 +202,7 @@ def take_pages(environment: Environment, **_: object) -> None:
     LOG.info("sent are %s; each user sends %g requests a second", ", ".join(one.mix for one in wanted), options.rate)
     if options.samples:
         RECORDER.file = options.samples.open("w", encoding="utf-8")
+    gevent.get_hub().loop.update_now()  # it stood still meanwhile, and `--run-time` would begin in the past
 
 
 @events.test_stop.add_listener
