@@ -6,6 +6,7 @@ python -m loadtest.stages --repeats 10 --model-set ppocrv6-tiny
 
 import argparse
 import asyncio
+import gc
 import json
 import tempfile
 from collections.abc import Sequence
@@ -50,6 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(options: argparse.Namespace) -> Measured:
     """With a Triton of its own."""
     keep_freed_memory()
+    gc.freeze()  # as `run` does
     corpus = options.corpus if options.corpus.is_dir() else None
     with (
         tempfile.TemporaryDirectory(prefix="stages-") as folder,
