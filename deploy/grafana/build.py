@@ -98,7 +98,16 @@ OVERVIEW = (
         "1: /readyz says yes.",
     ),
     Panel("Tritons by state", "none", {"{{endpoint}} {{state}}": "sum by (endpoint, state) (ocr_endpoint_state) > 0"}),
-    Panel("Pages and lines", "none", {"pages": rate("ocr_pages_total"), "lines": rate("ocr_lines_total")}),
+    Panel(
+        "Pages and lines",
+        "none",
+        {
+            "pages": rate("ocr_pages_total"),
+            "lines": rate("ocr_lines_total"),
+            "failed {{code}}": or_zero(rate("ocr_pages_failed_total", "code")),
+        },
+        "Pages that fail are those of answers whose other pages could be read.",
+    ),
     Panel(
         "Bodies",
         "Bps",
