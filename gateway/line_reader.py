@@ -20,7 +20,7 @@ from gateway.inference.contract import RecognitionContract
 from gateway.inference.owners import Answer
 from gateway.metrics import StageTimes
 from gateway.ocr import ctc
-from gateway.ocr.crops import crop_line, plane_if_grey
+from gateway.ocr.crops import crop_lines, plane_if_grey
 from gateway.ocr.elements import TextLine, Transcription
 from gateway.ocr.geometry import quad_size, turn_quad
 from gateway.ocr.options import RecognitionOptions
@@ -245,7 +245,8 @@ class _PageReading:
 
 def cut_crops(image: Image | Plane, quads: Sequence[Quad], contract: RecognitionContract) -> list[CutCrop]:
     """The crop of each quad, in pieces where it is wider than the last bucket."""
-    return [_cut_crop(crop_line(image, quad, line_height=contract.line_height), contract.buckets[-1]) for quad in quads]
+    crops = crop_lines(image, quads, line_height=contract.line_height)
+    return [_cut_crop(crop, contract.buckets[-1]) for crop in crops]
 
 
 def _cut_crop(crop: Crop, max_width: int) -> CutCrop:

@@ -8,6 +8,8 @@ Lines of a page without colours are cut from one of its three equal planes: Open
 the crops are the same, for half of the time.
 """
 
+from collections.abc import Sequence
+
 import cv2
 import numpy as np
 from numpy.typing import NDArray
@@ -39,12 +41,20 @@ def crop_line(image: Image | Plane, quad: Quad, *, line_height: int) -> Crop:
 
     To read it turned, turn the quad (`geometry.turn_quad`): a crop has lost what its other direction needs.
     """
-    height = float(quad_size(quad)[1])
-    width = int(crop_widths(quad, line_height=line_height))
-    if height > _MAX_OVERSAMPLING * line_height:
-        image, quad = _shrink_around(image, quad, _MAX_OVERSAMPLING * line_height / height)
-    line = resize(_warp(image, quad), line_height, width)
-    return line if line.ndim == 3 else _in_colour(line)
+    return crop_lines(image, [quad], line_height=line_height)[0]
+
+
+def crop_lines(image: Image | Plane, quads: Sequence[Quad], *, line_height: int) -> list[Crop]:
+    """As `crop_line` for each of the quads, whose sizes are computed at once."""
+    if not quads:
+        return []
+    stacked = np.stack(quads)
+    heights = quad_size(stacked)[1].tolist()
+    widths = crop_widths(stacked, line_height=line_height).tolist()
+    return [
+        _crop(image, quad, height, (line_height, width))
+        for quad, height, width in zip(quads, heights, widths, strict=True)
+    ]
 
 
 def crop_widths(quads: Quads, *, line_height: int) -> NDArray[np.int_]:
@@ -53,6 +63,15 @@ def crop_widths(quads: Quads, *, line_height: int) -> NDArray[np.int_]:
     aspect = np.minimum(width.astype(np.float64) / np.maximum(height, 1.0), _MAX_ASPECT)
     widths: NDArray[np.int_] = np.rint(aspect * line_height).astype(int).clip(1)
     return widths
+
+
+def _crop(image: Image | Plane, quad: Quad, height: float, shape: tuple[int, int]) -> Crop:
+    """The inside of a quad of this height, resampled to a (height, width)."""
+    highest = _MAX_OVERSAMPLING * shape[0]
+    if height > highest:
+        image, quad = _shrink_around(image, quad, highest / height)
+    line = resize(_warp(image, quad), *shape)
+    return line if line.ndim == 3 else _in_colour(line)
 
 
 def _is_grey(image: Image) -> bool:
