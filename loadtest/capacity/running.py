@@ -7,4 +7,4 @@ from loadtest.capacity.samples import Recorder
 UNDER_WAY = Group()
 """Requests that have been sent and not answered; they outlive the users who sent them."""
 
-RECORDER = Recorder()
+RECORDER = Recorder(kept=False)

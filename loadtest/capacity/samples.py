@@ -97,16 +97,23 @@ class Recording:
 
 
 class Recorder:
-    """Keeps samples and steps, and writes them into a file if there is one."""
+    """Keeps samples and steps, and writes them into a file if there is one.
 
-    def __init__(self, file: TextIO | None = None) -> None:
-        self.samples: list[Sample] = []
-        self.steps: list[Step] = []
+    Attributes:
+        file: see there.
+        kept: whether samples are kept; somebody has to `clear` them.
+    """
+
+    def __init__(self, file: TextIO | None = None, *, kept: bool = True) -> None:
         self.file = file
+        self.kept = kept
+        self.steps: list[Step] = []
+        self._samples: list[Sample] = []
 
     def add_sample(self, sample: Sample) -> None:
         """Keep one request."""
-        self.samples.append(sample)
+        if self.kept:
+            self._samples.append(sample)
         self._write("sample", sample)
 
     def add_step(self, step: Step) -> None:
@@ -116,12 +123,12 @@ class Recorder:
 
     def clear(self) -> None:
         """Forget what was kept; what is in the file stays there."""
-        self.samples.clear()
+        self._samples.clear()
         self.steps.clear()
 
     def recording(self) -> Recording:
         """All so far."""
-        return Recording(tuple(self.samples), tuple(self.steps))
+        return Recording(tuple(self._samples), tuple(self.steps))
 
     def _write(self, kind: str, entry: Sample | Step) -> None:
         if self.file is not None:

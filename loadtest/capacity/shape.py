@@ -5,18 +5,21 @@ request counts for another step than its own.
 """
 
 import logging
+import sys
 import time
 from argparse import Namespace
 
 from locust import LoadTestShape, events
 from locust.argument_parser import LocustArgumentParser
-from locust.runners import MasterRunner, WorkerRunner
+from locust.env import Environment
+from locust.runners import LocalRunner
 
-from loadtest.capacity.errors import CapacityError
 from loadtest.capacity.running import RECORDER, UNDER_WAY
 from loadtest.capacity.samples import Step
 from loadtest.capacity.steps import StepResult, enough, summarize
 from loadtest.capacity.told import conclusion, in_short
+from loadtest.capacity.users import EXIT_UNUSABLE
+from loadtest.terminal import say
 
 LOG = logging.getLogger(__name__)
 MOST_USERS_A_SECOND = 100
@@ -32,6 +35,7 @@ class Steps(LoadTestShape):
 
     def __init__(self) -> None:
         super().__init__()
+        RECORDER.kept = True
         self._results: list[StepResult] = []
         self._began_at: float | None = None
         self._ended_at: float | None = None
@@ -39,8 +43,6 @@ class Steps(LoadTestShape):
     def tick(self) -> tuple[int, float] | None:
         """How many users there should be; asked every second."""
         assert self.runner is not None
-        if isinstance(self.runner, MasterRunner | WorkerRunner):
-            raise CapacityError("the step shape sees the requests of its own process only: run it without --master")
         options = self.runner.environment.parsed_options
         if self._began_at is None:
             return self._between(options)
@@ -89,6 +91,14 @@ class Steps(LoadTestShape):
 
     def _rate(self, options: Namespace) -> float:
         return options.rate * self._users(options)[0]
+
+
+@events.init.add_listener
+def require_one_process(environment: Environment, **_: object) -> None:
+    """The requests of others are not seen here."""
+    if not isinstance(environment.runner, LocalRunner):
+        say("step_shape: it sees the requests of one process: leave out --master, --worker, --processes")
+        sys.exit(EXIT_UNUSABLE)
 
 
 @events.init_command_line_parser.add_listener

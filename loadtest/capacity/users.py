@@ -22,11 +22,11 @@ from locust import FastHttpUser, events, task
 from locust.argument_parser import LocustArgumentParser
 from locust.contrib.fasthttp import FAILURE_EXCEPTIONS, ResponseContextManager
 from locust.env import Environment
-from locust.runners import MasterRunner
+from locust.runners import LocalRunner
 
 from loadtest.accuracy.circumstances import ROOT
 from loadtest.capacity.errors import CapacityError
-from loadtest.capacity.pages import find_mixes
+from loadtest.capacity.pages import Mixes, find_mixes
 from loadtest.capacity.running import RECORDER, UNDER_WAY
 from loadtest.capacity.samples import FIRST_PAGE, NO_ANSWER, OK, Sample
 from loadtest.gpu.pages import PageFile
@@ -165,50 +165,63 @@ def add_options(parser: LocustArgumentParser) -> None:
     parser.add_argument("--timeout", type=float, default=30.0, help="seconds a request may take (30)")
     parser.add_argument("--query", default="", help="further options of each request, such as level=word")
     parser.add_argument("--api-key", env_var="OCR_API_KEY", default="", is_secret=True, help="where clients have keys")
-    parser.add_argument(
-        "--images", type=Path, include_in_web_ui=False, help="folder whose files are sent, in place of the mixes"
-    )
-    parser.add_argument(
-        "--corpus",
-        type=Path,
-        default=ROOT.parent / "shared" / "corpus",
-        include_in_web_ui=False,
-        help="the labelled corpus that the mixes are from (beside this repository)",
-    )
-    parser.add_argument("--samples", type=Path, include_in_web_ui=False, help="file for a JSON line a request")
+    files = {  # as text: Locust sends them to its workers
+        "--images": ("", "folder whose files are sent, in place of the mixes"),
+        "--corpus": (str(ROOT.parent / "shared" / "corpus"), "where the mixes are from (beside this repository)"),
+        "--samples": ("", "file for a JSON line a request"),
+    }
+    for name, (default, told) in files.items():
+        parser.add_argument(name, default=default, include_in_web_ui=False, help=told)
 
 
 @events.init.add_listener
-def take_pages(environment: Environment, **_: object) -> None:
-    """Read what is to be sent, and leave out the users who have nothing."""
+def prepare(environment: Environment, **_: object) -> None:
+    """Read what is to be sent; end with a sentence if there is nothing."""
     options = environment.parsed_options
     try:
-        mixes = find_mixes(options.corpus, options.images)
+        mixes = find_mixes(Path(options.corpus), Path(options.images) if options.images else None)
+        choose_users(environment, mixes)
+        record(options, alone=isinstance(environment.runner, LocalRunner))
     except CapacityError as error:
         say(f"locustfile: {error}")
         sys.exit(EXIT_UNUSABLE)
     PAGES.update({mix: cycle(pages) for mix, pages in mixes.items()})
-    wanted = [one for one in environment.user_classes if one.mix in mixes]
-    if not wanted:
-        asked = ", ".join(one.__name__ for one in environment.user_classes)
-        say(f"locustfile: nothing to send for {asked}: there are files for {', '.join(mixes)}")
-        sys.exit(EXIT_UNUSABLE)
-    environment.user_classes = wanted
-    if environment.available_user_classes:  # the class picker's
-        picked = environment.available_user_classes.items()
-        environment.available_user_classes = {name: one for name, one in picked if one.mix in mixes}
     if REFERENCE in mixes:
         LOG.warning("no corpus at %s: a drawn page takes the place of its mixes", options.corpus)
-    LOG.info("sent are %s; each user sends %g requests a second", ", ".join(one.mix for one in wanted), options.rate)
-    if options.samples:
-        RECORDER.file = options.samples.open("w", encoding="utf-8")
+    sent = ", ".join(one.mix for one in environment.user_classes)
+    LOG.info("sent are %s; each user sends %g requests a second", sent, options.rate)
     gevent.get_hub().loop.update_now()  # it stood still meanwhile, and `--run-time` would begin in the past
+
+
+def choose_users(environment: Environment, mixes: Mixes) -> None:
+    """Leave out those who have nothing to send.
+
+    Raises:
+        CapacityError: nobody has.
+    """
+    asked = environment.user_classes
+    environment.user_classes = [one for one in asked if one.mix in mixes]
+    if not environment.user_classes:
+        names = ", ".join(one.__name__ for one in asked)
+        raise CapacityError(f"nothing to send for {names}: there are files for {', '.join(mixes)}")
+    picked = (environment.available_user_classes or {}).items()  # the class picker's
+    environment.available_user_classes = {name: one for name, one in picked if one.mix in mixes}
+
+
+def record(options: Namespace, *, alone: bool) -> None:
+    """Open the file of samples, if there is to be one.
+
+    Raises:
+        CapacityError: there are several processes.
+    """
+    if options.samples and not alone:
+        raise CapacityError("--samples writes the requests of one process: leave out --master, --worker, --processes")
+    if options.samples:
+        RECORDER.file = Path(options.samples).open("w", encoding="utf-8")  # noqa: SIM115 - until the end of the process
 
 
 @events.test_stop.add_listener
 def wait_for_answers(environment: Environment, **_: object) -> None:
     """Or the slowest answers, those still under way, would be in no figure."""
-    if not isinstance(environment.runner, MasterRunner) and not UNDER_WAY.join(
-        environment.parsed_options.timeout + GRACE_S
-    ):
+    if not UNDER_WAY.join(environment.parsed_options.timeout + GRACE_S):
         LOG.warning("%d requests were not answered, and are in no figure", len(UNDER_WAY))

@@ -108,6 +108,34 @@ def test_a_stream_that_breaks_off_is_a_failure(locust, tmp_path):
     assert rows["document", "documents"]["num_failures"] == len(recording.samples)
 
 
+def test_several_processes_send_together(host, tmp_path):
+    table = tmp_path / "table"
+    command = [LOCUST, "-f", "loadtest/locustfile.py", "--host", host, "--headless", "--json-file", table]
+    options = ["--processes", "2", "--users", "2", "--spawn-rate", "2", "--rate", "5", "--run-time", "4s"]
+    corpus = ["--corpus", tmp_path, "DrawnPage"]
+    subprocess.run([*command, *options, *corpus], cwd=ROOT, check=True, capture_output=True, timeout=100)
+    rows = json.loads(table.with_suffix(".json").read_text())
+    pages, stages = (
+        sum(row["num_requests"] for row in rows if row["name"] == name) for name in ("reference", "reference: detect")
+    )
+    assert pages == stages > 2
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--samples", "samples.jsonl", "--processes", "2"], "--samples writes the requests of one process"),
+        (["--images", "none"], "none is no folder with files"),
+        (["OwnFiles"], "nothing to send for OwnFiles: there are files for"),
+    ],
+)
+def test_what_can_not_be_done_is_said(host, options, told):
+    command = [LOCUST, "-f", "loadtest/locustfile.py", "--host", host, "--headless", *options]
+    done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True, timeout=100)
+    assert done.returncode != 0
+    assert f"locustfile: {told}" in done.stderr
+
+
 def test_steps_are_taken_one_by_one_and_judged(locust, tmp_path):
     options = (
         "--rate",
