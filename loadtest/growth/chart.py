@@ -24,14 +24,16 @@ class Panel:
     Attributes:
         title: with the unit.
         curves: by name, each of (x, y), x above zero.
+        logarithmic: whether the axis of x is.
     """
 
     title: str
     curves: Mapping[str, Curve]
+    logarithmic: bool = True
 
     @property
     def xs(self) -> list[float]:
-        """All places on the axis, which is logarithmic."""
+        """All places on the axis."""
         return sorted({x for curve in self.curves.values() for x, _ in curve})
 
     @property
@@ -67,15 +69,20 @@ def _grid(panel: Panel, top: float) -> Iterator[str]:
         yield f'<path d="M{LEFT} {y:.1f}H{LEFT + WIDTH}" stroke="{GRID}"/>'
         yield f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{value:.3g}</text>'
     for x in panel.xs:
-        yield f'<text x="{_x(panel, x):.1f}" y="{top + HEIGHT + 14}" text-anchor="middle">{x:,g}</text>'
+        yield f'<text x="{_x(panel, x):.1f}" y="{top + HEIGHT + 14}" text-anchor="middle">{_number(x)}</text>'
 
 
 def _x(panel: Panel, x: float) -> float:
     least, most = panel.xs[0], panel.xs[-1]
     if most == least:
         return LEFT + WIDTH / 2
-    return LEFT + WIDTH * math.log(x / least) / math.log(most / least)
+    share = math.log(x / least) / math.log(most / least) if panel.logarithmic else (x - least) / (most - least)
+    return LEFT + WIDTH * share
 
 
 def _y(panel: Panel, top: float, y: float) -> float:
     return top + HEIGHT * (1 - y / panel.most)
+
+
+def _number(x: float) -> str:
+    return f"{x:,.0f}" if x >= 10 else f"{x:.2g}"

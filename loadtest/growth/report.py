@@ -56,14 +56,12 @@ def plots(growth: Growth) -> str:
     panels = []
     if growth.words:
         panels.append(_memory("peak memory over words on a page, MiB", growth.words))
-        seconds = [(count, cost.recognition_s) for count, cost in growth.words.items()]
         area = [(cost.padded_megapixels, cost.recognition_s) for cost in growth.words.values()]
-        panels.append(Panel("having words read, s, over their number", {"recognition": seconds}))
-        panels.append(Panel("the same over padded megapixels", {"recognition": area}))
+        panels.append(Panel("having words read, s, over padded megapixels", {"": area}, logarithmic=False))
     if growth.sizes:
         panels.append(_memory("peak memory over megapixels of a page, MiB", growth.sizes))
         seconds = [(size, median(cost.total_s)) for size, cost in growth.sizes.items()]
-        panels.append(Panel("reading it, s, over megapixels", {"all": seconds}))
+        panels.append(Panel("reading it, s, over megapixels", {"": seconds}))
     return chart(panels)
 
 

@@ -85,21 +85,22 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--mixes", nargs="+", help="of the corpus (default: all)")
     top.add_argument("--corpus", type=Path, default=CORPUS, help="(default: %(default)s)")
     top.add_argument(
-        "--growth-gib", type=int, default=8, help="most memory that each model may take (default: %(default)s)"
+        "--growth-gib", type=int, default=16, help="most memory that each model may take (default: %(default)s)"
     )
     top.add_argument("--no-document", action="store_true", help="write into results/ alone")
     return top
 
 
 async def measure(options: argparse.Namespace, folder: Path) -> Compared:
-    """Everything: first under load, then pages alone, the one with the wide line last, then failures."""
+    """Everything: first under load, then a page, failures, and last the wide line, which may end a Triton."""
     async with sides(options.model_set, options.instances, options.growth, folder) as both:
         (folder / "pages").mkdir()
         pages = [page.read_bytes() for page in pages_in(folder / "pages", options.corpus, options.mixes)]
         found = await rates(both, pages, options.concurrencies, rounds=options.rounds, count=options.pages)
         drawn = with_lines(wide=False), with_lines(wide=True)
-        singles = [await single(name, side, page) for page in drawn for name, side in both.items()]
+        singles = [await single(name, side, drawn[0]) for name, side in both.items()]
         failures = [await failing(both, what, limit, drawn[1]) for what, limit in FAULTS.items()]
+        singles += [await single(name, side, drawn[1]) for name, side in both.items()]
     return Compared(found, singles, failures)
 
 

@@ -51,7 +51,7 @@ def describe(compared: Compared) -> str:
 
 def rates_table(rates: Mapping[int, Mapping[str, Rates]]) -> str:
     """Throughput and latency."""
-    header = ["at a time", "side", "pages/s", "p50, s", "p95, s", "pages/s, ratio", "p95, ratio"]
+    header = ["at a time", "side", "pages/s", "p50, s", "p95, s", "lost", "pages/s, ratio", "p95, ratio"]
     rows = []
     for concurrency, sides in rates.items():
         first = sides["pipeline"]
@@ -62,25 +62,40 @@ def rates_table(rates: Mapping[int, Mapping[str, Rates]]) -> str:
                     f"{concurrency}",
                     name,
                     f"{rate:.2f} ({min(one.pages_per_s):.2f}-{max(one.pages_per_s):.2f})",
-                    f"{median(one.latencies_s):.2f}",
+                    f"{percentile(one.latencies_s, 50):.2f}",
                     f"{tail:.2f}",
-                    f"{rate / median(first.pages_per_s):.2f}",
-                    f"{tail / percentile(first.latencies_s, 95):.2f}",
+                    f"{len(one.lost)}",
+                    ratio(rate, median(first.pages_per_s)),
+                    ratio(tail, percentile(first.latencies_s, 95)),
                 ]
             )
     return table(header, rows) if rows else ""
 
 
+def ratio(value: float, first: float) -> str:
+    """One over the other, if there is another."""
+    return f"{value / first:.2f}" if first else ""
+
+
 def percentile(values: Sequence[float], percent: int) -> float:
-    """That of so many percent; of few values the highest but one or so, of one that one."""
-    return quantiles(values, n=100, method="inclusive")[percent - 1] if len(values) > 1 else values[0]
+    """That of so many percent; of one value that one, of none nothing."""
+    if len(values) < 2:
+        return values[0] if values else float("nan")
+    return quantiles(values, n=100, method="inclusive")[percent - 1]
 
 
 def singles_table(singles: Sequence[Single]) -> str:
     """Pages alone, in the order in which they were read: a side's memory never shrinks."""
-    header = ["page", "side", "lines", "s", "Triton at the most, MiB"]
+    header = ["page", "side", "lines", "s", "Triton at the most, MiB", "what the client is told"]
     rows = [
-        [one.page, one.side, f"{len(one.lines.texts)}", f"{one.seconds:.1f}", f"{one.peak_bytes / MIB:.0f}"]
+        [
+            one.page,
+            one.side,
+            f"{len(one.lines.texts)}",
+            f"{one.seconds:.1f}",
+            f"{one.peak_bytes / MIB:.0f}",
+            shortened(one.lines.told),
+        ]
         for one in singles
     ]
     return f"{table(header, rows)}\n\n{changes_told(singles)}" if rows else ""
