@@ -23,11 +23,6 @@ from triton_models.layouts import ANY_SHAPES, MAX_ROWS, PER_SHAPE_SHAPES, recogn
 DOCUMENT = ROOT / "docs" / "performance.md"
 WIDTHS = ROOT / "docs" / "performance" / "widths.json"
 CORPUS = ROOT.parent / "shared" / "corpus"
-PROPOSED = (
-    *(48, 64, 80, 104, 128, 160, 192, 224, 264, 304, 352, 416),
-    *(480, 560, 640, 720, 800, 912, 1040, 1280, 1600, 1840, 2200, 2560),
-)
-"""For layout "any": widths that grow evenly, so that they are not made for these very lines."""
 COUNTS = (6, 8, 12, 16, 20, 24, 32)
 
 
@@ -55,7 +50,6 @@ def describe(pages: Mapping[str, Widths]) -> str:
     told = f"`python -m loadtest.padding`: {len(lines):,} lines of {len(cut)} pages, as they are first read."
     rows = [
         ["any", f"{len(ANY_SHAPES.buckets)}", _percent(waste(lines, ANY_SHAPES.buckets)), "none"],
-        ["any, proposed", f"{len(PROPOSED)}", _percent(waste(lines, PROPOSED)), "none"],
         [
             "per-shape",
             f"{len(PER_SHAPE_SHAPES.buckets)}",

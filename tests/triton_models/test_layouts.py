@@ -70,7 +70,7 @@ def test_common_pages_get_a_shape_that_fits_closely(page: tuple[int, int], shape
 
 
 def test_the_first_bucket_holds_the_shortest_words_and_the_last_the_longest_lines():
-    assert (ANY_SHAPES.buckets[0], ANY_SHAPES.buckets[-1]) == (64, 2560)
+    assert (ANY_SHAPES.buckets[0], ANY_SHAPES.buckets[-1]) == (48, 2560)
 
 
 @pytest.mark.parametrize(
