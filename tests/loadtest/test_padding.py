@@ -40,6 +40,6 @@ def test_pages_are_told_apart_by_what_their_names_begin_with():
 
 def test_the_report_has_both_layouts_and_what_would_be_best():
     text = describe({"receipt_1.jpg": [64, 100, 320], "page_1.png": [2560]})
-    assert "| any | 16 |" in text
+    assert "| any | 24 |" in text
     assert "| per-shape | 6 |" in text
     assert "| 6 | 0." in text
