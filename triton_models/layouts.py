@@ -66,7 +66,7 @@ def _require_sizes(what: str, sizes: tuple[int, ...], multiple: int) -> None:
 # the corpus is padding, with 16 widths it were 12.2 % (`make bench-padding`). They grow evenly, for no lines in particular.
 ANY_SHAPES = Shapes(
     buckets=(
-        *(48, 64, 80, 104, 128, 160, 192, 224, 264, 304, 352, 416),
+        *(48, 64, 80, 104, 128, 160, 192, 224, 264, 320, 368, 424),
         *(480, 560, 640, 720, 800, 912, 1040, 1280, 1600, 1840, 2200, 2560),
     ),
     row_counts=(),
