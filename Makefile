@@ -100,7 +100,7 @@ capacity: $(STAMP) ## raise the rate until P95 is late, with Locust; writes into
 bench-scaling: $(STAMP) ## what one page costs as it grows, and the loop under 256 clients; writes into docs/performance.md (25 minutes)
 	@$(BIN)/python -m loadtest.growth $(ARGS)
 
-bench-pipeline: $(STAMP) ## beside one Python model in Triton that does everything; writes into docs/performance.md (15 minutes)
+bench-pipeline: $(STAMP) ## beside one Python model in Triton that does everything; writes into docs/performance.md (ten minutes)
 	@$(BIN)/python -m loadtest.pipeline $(ARGS)
 
 bench-peers: $(STAMP) ## beside rapidocr's API server and library, at 1 and 8 clients; writes into docs/performance.md (20 minutes)
