@@ -17,17 +17,19 @@ import pytest
 from gateways import assert_same_answer, connected, running_patient_gateway
 from onnx import numpy_helper
 from rendered_pages import page, png
-from served_models import EDITED
+from served_models import EDITED, HOME, RECIPES
 
 from gateway.__main__ import main
 from gateway.web.releases import is_in
 from triton_models import releases
-from triton_models.plans import Names
+from triton_models.build import build_repository
+from triton_models.catalog import MODEL_SETS
 from triton_models.runtime import TritonRuntime
 from triton_models.server import Ports, TritonProcess
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
+MODEL_SET = "ppocrv6-tiny"
 CLIENTS = 2
 TEXTS = ("Zebra 2026\nTotal 48.00", "Honey\nZebra Zebra\n12.50", "Zebra Winter Zebra")
 PAGES = [png(page(text.splitlines(), width=360, height=160)) for text in TEXTS]
@@ -39,8 +41,12 @@ RESTRICT = f"model-repository,shared-memory,logging,trace:admin-key={KEY}"
 
 
 @pytest.fixture(scope="module")
-def source(repositories: Mapping[Names, Path]) -> Path:
-    return repositories[EDITED]
+def source(say: Callable[[str], None]) -> Path:
+    """The smallest models: they are loaded ten times over, while the processor is busy."""
+    folder = HOME / "tests" / MODEL_SET
+    if build_repository(MODEL_SETS[MODEL_SET], folder, RECIPES[EDITED], wheels=HOME / "wheels"):
+        say(f"built {folder} (once)")
+    return folder
 
 
 @pytest.fixture(scope="module")
