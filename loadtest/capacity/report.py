@@ -8,6 +8,7 @@ from dataclasses import asdict
 from loadtest.accuracy.circumstances import Circumstances
 from loadtest.accuracy.report import table
 from loadtest.capacity.campaign import MixResult
+from loadtest.capacity.pages import DOCUMENT_PAGES
 from loadtest.capacity.samples import FIRST_PAGE
 from loadtest.capacity.steps import StepResult, crossing, knee, peak, sizing
 from loadtest.capacity.told import conclusion, ms, per_s
@@ -40,6 +41,7 @@ def markdown(
         [
             told,
             _sizes(results, slo_ms, targets),
+            f"Each is a page; of documents, a file of {DOCUMENT_PAGES} pages, read as a stream.",
             "![P95 over the rate, and what is in use](capacity.svg)",
             *_doubts(results),
             *(part for one in results for part in _mix(one, slo_ms)),
@@ -55,7 +57,7 @@ def _doubts(results: Sequence[MixResult]) -> Iterator[str]:
 
 
 def _sizes(results: Sequence[MixResult], slo_ms: float, targets: Sequence[float]) -> str:
-    header = ["", "alone", "knee", "the most", f"P95 crosses {slo_ms:g} ms", "full first", "planned with"]
+    header = ["mix", "alone", "knee", "the most", f"P95 crosses {slo_ms:g} ms", "full first", "planned with"]
     header += [f"replicas for {target:,.0f}/min" for target in targets]
     return table(header, [_size(one, slo_ms, targets) for one in results])
 
@@ -77,14 +79,21 @@ def _size(one: MixResult, slo_ms: float, targets: Sequence[float]) -> list[str]:
         per_s(knee(one.steps).offered_per_s),
         most,
         crossed[found.where],
-        full[1] if full else "nothing",
+        _by_whom(one.usages[full[0]], full[1]) if full else "nothing",
         planned,
         *("-" if size.replicas is None else f"{size.replicas:,}" for size in sizes),
     ]
 
 
+def _by_whom(used: Usage, name: str) -> str:
+    """What is full; and a machine that others have filled says nothing about what is measured."""
+    others = max(PARTS, key=lambda part: used.cores.get(part, 0.0)) == OTHERS
+    return f"{name}, by others" if name == MACHINE and others else name
+
+
 def _mix(one: MixResult, slo_ms: float) -> Iterator[str]:
-    yield f"**{one.mix}** ({one.files} files in turn). {conclusion(one.steps, slo_ms)} {_full(one)} {_grown(one)}"
+    files = "1 file" if one.files == 1 else f"{one.files} files in turn"
+    yield f"**{one.mix}** ({files}). {conclusion(one.steps, slo_ms)} {_full(one)} {_grown(one)}"
     header = ["asked", "answered", "P50", "P95", "no page", "processors", f"cores: {', '.join(PARTS)}"]
     header += ["Triton's instances", "loop lag", "threads", "slots", f"waits, ms: {', '.join(WAITS)}"]
     yield table(header, [_row(step, used) for step, used in zip(one.steps, one.usages, strict=True)])

@@ -127,6 +127,7 @@ def test_a_machine_that_others_use_is_told():
     busy = replace(receipts(), usages=tuple(replace(one, cores={"others": 0.9}) for one in receipts().usages))
     text = markdown([busy], CIRCUMSTANCES, "one pair", 200.0, [60])
     assert "Others took up to 0.90 cores meanwhile" in text
+    assert "| processors, by others |" in text
 
 
 @pytest.mark.parametrize(
