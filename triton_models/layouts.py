@@ -62,8 +62,8 @@ def _require_sizes(what: str, sizes: tuple[int, ...], multiple: int) -> None:
         raise ShapeError(f"{what} must ascend, got {sizes}")
 
 
-# On CPUs a model takes as long as there are pixels, so buckets are close together: 7.7 % of what is sent for the lines
-# of the corpus is padding, with 16 widths it were 12.2 % (`make bench-padding`). They grow evenly, for no lines in
+# On CPUs a model takes as long as there are pixels, so buckets are close together: of what is sent for the lines of the
+# corpus 7.7 % is padding, with 16 widths it were 12.2 (`make bench-padding`). They grow evenly, for no lines in
 # particular.
 ANY_SHAPES = Shapes(
     buckets=(
