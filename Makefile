@@ -92,7 +92,7 @@ bench-padding: $(STAMP) ## padding over the corpus, and the best buckets (ARGS=-
 bench-watching: $(STAMP) ## what traces and scrapes cost a gateway; writes into docs/performance.md (three minutes)
 	@$(BIN)/python -m loadtest.watching $(ARGS)
 
-capacity: $(STAMP) ## raise the rate until P95 is late, with Locust; writes into docs/load-testing.md (40 minutes)
+capacity: $(STAMP) ## raise the rate until P95 is late, with Locust; writes into docs/load-testing.md (long)
 	@$(PYTHON) -m venv .local/locust
 	@.local/locust/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements/loadtest.txt
 	@$(BIN)/python -m loadtest.capacity $(ARGS)
