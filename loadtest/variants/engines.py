@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from gateway.inference.embedded import EmbeddedBackend, OnnxRuntime, RunOptions, Session
 from gateway.inference.repository import StoredModel
+from triton_models.configs import OPENVINO_SHAPES_KEPT
 
 
 def add_packages(environment: Path) -> None:
@@ -35,7 +36,11 @@ class OpenVino:
 
     def __init__(self, precision: str) -> None:
         self._core = importlib.import_module("openvino").Core()
-        self._hints = {"INFERENCE_PRECISION_HINT": precision, "NUM_STREAMS": 1}
+        self._hints = {
+            "INFERENCE_PRECISION_HINT": precision,
+            "NUM_STREAMS": 1,
+            "CPU_RUNTIME_CACHE_CAPACITY": OPENVINO_SHAPES_KEPT,
+        }
 
     def load(self, model: StoredModel, threads: int) -> Session:
         """A model that is compiled; one run at a time has all threads."""

@@ -158,4 +158,5 @@ def test_openvino_computes_on_the_cpu_whatever_the_target():
             **MODEL.parameters,
             "INFERENCE_PRECISION_HINT": "bf16",
             "INFERENCE_NUM_THREADS": "4",
+            "CPU_RUNTIME_CACHE_CAPACITY": "500",
         }

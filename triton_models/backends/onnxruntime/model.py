@@ -80,7 +80,7 @@ SESSION_ENTRY_PREFIXES = ("session.", "optimization.")
 OPENVINO_BACKEND = "openvino_python"
 OPENVINO_TYPES = {"u8": "tensor(uint8)", "i32": "tensor(int32)", "f32": "tensor(float)"}
 # OpenVINO's own names of what may be configured.
-OPENVINO_OPTIONS = ("INFERENCE_PRECISION_HINT", "INFERENCE_NUM_THREADS")
+OPENVINO_OPTIONS = ("INFERENCE_PRECISION_HINT", "INFERENCE_NUM_THREADS", "CPU_RUNTIME_CACHE_CAPACITY")
 ARENA_SHRINKAGE = "memory.enable_memory_arena_shrinkage"
 # The C++ backend takes numbers for these, ONNX Runtime's Python binding names.
 CUDA_OPTIONS: dict[str, Mapping[str, str]] = {
