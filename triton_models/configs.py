@@ -39,7 +39,8 @@ BACKENDS = {Engine.ONNXRUNTIME: "onnxruntime", Engine.OPENVINO_BF16: "openvino_p
 
 
 OPENVINO_SHAPES_KEPT = "500"
-"""Of each model, in OpenVINO's count, in which a shape is several: by default 5,000, which 6 MB a shape make gigabytes."""
+"""Of each model, in OpenVINO's own count, in which a shape is several. By default 5,000; at 6 MB a shape that is
+gigabytes (docs/decisions/0026-variants-on-cpus.md)."""
 
 
 @dataclass(frozen=True, slots=True)
