@@ -8,6 +8,7 @@ import argparse
 import asyncio
 import json
 import shlex
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -168,4 +169,6 @@ def as_plain(one: Figures) -> Mapping[str, object]:
 
 
 if __name__ == "__main__":
+    # So that whoever ends this ends the processes that it started, too.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(main())

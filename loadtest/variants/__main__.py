@@ -9,6 +9,7 @@ import asyncio
 import importlib.metadata
 import json
 import shlex
+import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -205,4 +206,6 @@ def write(
 
 
 if __name__ == "__main__":
+    # So that whoever ends this ends the processes that it started, too.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(main())
