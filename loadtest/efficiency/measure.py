@@ -64,6 +64,8 @@ async def measure(triton: str, pages: Sequence[Path], plan: Plan, folder: Path) 
                 count = max(plan.pages, concurrency)
                 turns = [(http.read, one.http), (bare.read, one.bare)]
                 for read, found in turns if number % 2 == 0 else turns[::-1]:
+                    await http.ready()
+                    await read(0)
                     found.append(await rate(read, count, concurrency))
                     way = "HTTP" if found is one.http else "bare gRPC"
                     say(f"{found[-1]:.2f} pages/s, {concurrency} at a time ({way})")
@@ -92,6 +94,13 @@ class HttpClient:
         self._port = port
         self._pages = pages
         self._idle: list[Connection] = []
+
+    async def ready(self) -> None:
+        """Wait until the gateway is: a Triton that the other client floods gives no signs of life in time."""
+        connection = Connection(LOOPBACK, self._port)
+        while (await connection.get("/readyz")).status != OK:  # noqa: ASYNC110 - as a probe does
+            await asyncio.sleep(0.1)
+        connection.close()
 
     async def read(self, number: int) -> None:
         """Have one page read."""
