@@ -31,7 +31,7 @@ def transcriptions(page):
     return [
         replace(
             line.transcription,
-            characters=tuple(replace(one, alternatives=()) for one in line.transcription.characters),
+            characters=tuple(one._replace(alternatives=()) for one in line.transcription.characters),
         )
         for line in page.lines
     ]
