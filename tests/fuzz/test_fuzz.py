@@ -11,7 +11,8 @@ from tests.fuzz.service import fake_gateway
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 SECONDS = 60
-LEAST_CASES = 2_000
+LEAST_CASES = 200
+"""That many show that it ran at all; how many there are depends on the machine."""
 SEED = 1
 """The same every time: a commit is not to fail for what another one did. `make fuzz` looks elsewhere each time."""
 
