@@ -14,7 +14,7 @@ serve: $(STAMP) ## set everything up, then serve on http://127.0.0.1:$(PORT) (AR
 	@$(BIN)/ocr-gateway serve --port $(PORT) $(ARGS)
 
 test: $(STAMP) check ## everything CI runs: style, types, layers, unit and end-to-end tests on a real Triton
-	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --reruns 1 -rR
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --reruns 1 -raR
 
 check: $(STAMP) ## style, types and layers
 	@$(BIN)/ruff format --check .
