@@ -22,7 +22,7 @@ from gateway.drain import DrainingServer
 from gateway.errors import SettingsError
 from gateway.inference.backend import Backend
 from gateway.inference.batcher import Batcher, BatchLimits
-from gateway.inference.channels import TritonTls
+from gateway.inference.channels import TlsFiles, TritonTls
 from gateway.inference.detector import Detector
 from gateway.inference.embedded import EmbeddedBackend
 from gateway.inference.served_models import CANDIDATE
@@ -135,14 +135,9 @@ def triton_tls(settings: Settings) -> TritonTls | None:
     """
     if settings.triton_ca is None:
         return None
-    certificate, key = settings.triton_certificate, settings.triton_key
+    files = TlsFiles(settings.triton_ca, settings.triton_certificate, settings.triton_key, settings.triton_server_name)
     try:
-        return TritonTls(
-            settings.triton_ca.read_bytes(),
-            certificate.read_bytes() if certificate else None,
-            key.read_bytes() if key else None,
-            settings.triton_server_name,
-        )
+        return files.read()
     except OSError as error:
         raise SettingsError(f"a certificate for Triton can't be read: {error}") from error
 

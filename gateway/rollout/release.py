@@ -56,14 +56,7 @@ async def deploy(source: Path, target: Target, golden: Sequence[Golden], say: Sa
     """
     await verify(source, target, golden, say)
     names = releases.adopt(source, target.repository)
-    async with _controls(target) as controls:
-        try:
-            for control in controls:
-                await _load(control, names, say)
-        except BackendUnavailable as error:
-            say(f"{error.detail}; going back")
-            await _go_back(controls, target, say)
-            raise
+    await _load_on_all(target, names, say, undoing="going back", undo=_go_back)
     releases.settle(target.repository, forget=False)
 
 
@@ -74,14 +67,7 @@ async def offer(source: Path, target: Target, golden: Sequence[Golden], say: Say
     """
     await verify(source, target, golden, say)
     names = releases.stage(source, target.repository, share=share)
-    async with _controls(target) as controls:
-        try:
-            for control in controls:
-                await _load(control, names, say)
-        except BackendUnavailable as error:
-            say(f"{error.detail}; withdrawing it")
-            await _withdraw(controls, target, say)
-            raise
+    await _load_on_all(target, names, say, undoing="withdrawing it", undo=_withdraw)
 
 
 async def verify(source: Path, target: Target, golden: Sequence[Golden], say: Say) -> None:
@@ -174,6 +160,25 @@ async def _read_with_candidate(target: Target, golden: Sequence[Golden]) -> list
         raise  # the server's affair, not theirs
     except OcrError as error:
         raise Refused(f"refused: {error.detail}") from error
+
+
+async def _load_on_all(
+    target: Target,
+    names: Sequence[str],
+    say: Say,
+    *,
+    undoing: str,
+    undo: Callable[[Sequence[TritonControl], Target, Say], Awaitable[None]],
+) -> None:
+    """On every Triton, or, if one does not, on none: then it is undone on all."""
+    async with _controls(target) as controls:
+        try:
+            for control in controls:
+                await _load(control, names, say)
+        except BackendUnavailable as error:
+            say(f"{error.detail}; {undoing}")
+            await undo(controls, target, say)
+            raise
 
 
 async def _load(control: TritonControl, names: Sequence[str], say: Say) -> None:
