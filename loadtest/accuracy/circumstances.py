@@ -4,8 +4,10 @@ import importlib.metadata
 import os
 import platform
 import re
+import shlex
 import subprocess
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,6 +33,11 @@ class Circumstances:
     model_set: str
     machine: str
 
+    @property
+    def versions_told(self) -> str:
+        """The versions in one line."""
+        return ", ".join(f"{name} {version}" for name, version in self.versions.items())
+
 
 def observe(command: str, model_set: str, library_versions: Mapping[str, str]) -> Circumstances:
     """The circumstances of this moment."""
@@ -41,6 +48,12 @@ def observe(command: str, model_set: str, library_versions: Mapping[str, str]) -
         model_set=model_set,
         machine=describe_machine(),
     )
+
+
+def make_command(target: str, arguments: Sequence[str] | None) -> str:
+    """A target of the Makefile with the options that were given (None: those of this process), as one would type it."""
+    given = shlex.join(sys.argv[1:] if arguments is None else arguments)
+    return f'make {target} ARGS="{given}"' if given else f"make {target}"
 
 
 def gateway_version() -> str:

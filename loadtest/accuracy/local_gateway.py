@@ -12,10 +12,10 @@ import httpx
 
 from loadtest.accuracy.circumstances import ROOT
 from loadtest.accuracy.errors import AccuracyError
+from loadtest.processes import stop
 
 READY_TIMEOUT_S = 900.0
 """The first start installs Triton and builds the models."""
-STOP_TIMEOUT_S = 60.0
 POLL_INTERVAL_S = 0.5
 
 
@@ -65,16 +65,3 @@ def is_ready(address: str) -> bool:
         return httpx.get(f"{address}/readyz", timeout=5.0, trust_env=False).is_success
     except httpx.TransportError:
         return False
-
-
-def stop(process: subprocess.Popen[bytes]) -> None:
-    """Ask the pair to end, and wait until it has stopped its children.
-
-    By SIGTERM: SIGINT is ignored by whatever was started, however far up, in the background of a script.
-    """
-    process.terminate()
-    try:
-        process.wait(STOP_TIMEOUT_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()

@@ -91,11 +91,10 @@ def quick_report(
 
 def head(circumstances: Circumstances, pages: Sequence[LabelledPage]) -> str:
     """What was measured, when, with what and where."""
-    versions = ", ".join(f"{name} {version}" for name, version in circumstances.versions.items())
     return (
         f"`{circumstances.command}` on {circumstances.date}: {len(pages)} pages, "
         f"{sum(page.line_count for page in pages)} labelled lines, models {circumstances.model_set}.\n"
-        f"{versions}. Machine: {circumstances.machine}."
+        f"{circumstances.versions_told}. Machine: {circumstances.machine}."
     )
 
 

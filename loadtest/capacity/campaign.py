@@ -24,6 +24,7 @@ from loadtest.capacity.told import conclusion
 from loadtest.capacity.usage import GENERATOR, Usage, usage
 from loadtest.capacity.watching import Sources, Watch
 from loadtest.gpu.pages import PageFile
+from loadtest.processes import stop
 from loadtest.stages.pages import ONE_LINERS, REFERENCE
 from loadtest.terminal import say
 
@@ -43,7 +44,6 @@ FIRST_USERS = 10
 FIRST_SHARE = 0.4
 """Of the rate at which pages are read one after the other."""
 GROWTH = 1.5
-STOP_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,13 +169,3 @@ def run_locust(command: Sequence[str], sources: Sources, samples: Path, api_key:
     if code:
         raise CapacityError(f"Locust ended with exit code {code} (log: {log_file})")
     return Recording.read(samples), watch
-
-
-def stop(process: subprocess.Popen[bytes]) -> None:
-    """End it, if it has not."""
-    process.terminate()
-    try:
-        process.wait(STOP_TIMEOUT_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()

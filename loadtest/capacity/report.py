@@ -35,8 +35,7 @@ def markdown(
     results: Sequence[MixResult], circumstances: Circumstances, measured: str, slo_ms: float, targets: Sequence[float]
 ) -> str:
     """Everything; targets are pages a minute."""
-    versions = ", ".join(f"{name} {version}" for name, version in circumstances.versions.items())
-    told = f"`{circumstances.command}`, {circumstances.date}, load test of {versions}: {measured}."
+    told = f"`{circumstances.command}`, {circumstances.date}, load test of {circumstances.versions_told}: {measured}."
     return "\n\n".join(
         [
             told,

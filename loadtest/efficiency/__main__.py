@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 
 from gateway.app import event_loop_factory
-from loadtest.accuracy.circumstances import ROOT, observe
+from loadtest.accuracy.circumstances import ROOT, make_command, observe
 from loadtest.accuracy.report import table
 from loadtest.document import Markers, update_document
 from loadtest.efficiency.measure import CONCURRENCIES, Plan, Rates, measure
@@ -41,14 +41,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     RESULTS.mkdir(parents=True, exist_ok=True)
     rates = {model_set: run(model_set, options) for model_set in options.model_sets}
-    circumstances = observe("make bench-efficiency", ", ".join(options.model_sets), {})
+    circumstances = observe(make_command("bench-efficiency", arguments), ", ".join(options.model_sets), {})
     figures = {
         "circumstances": asdict(circumstances),
         "rates": {name: {number: asdict(one) for number, one in found.items()} for name, found in rates.items()},
     }
     (RESULTS / "efficiency.json").write_text(json.dumps(figures, indent=1), encoding="utf-8")
-    versions = ", ".join(f"{name} {version}" for name, version in circumstances.versions.items())
-    told = f"`{circumstances.command}`, {circumstances.date}, {versions}; {circumstances.machine}"
+    told = f"`{circumstances.command}`, {circumstances.date}, {circumstances.versions_told}; {circumstances.machine}"
     text = f"{told}, {options.rounds} rounds of {options.pages} pages.\n\n{describe(rates)}"
     (RESULTS / "efficiency.md").write_text(text, encoding="utf-8")
     update_document(DOCUMENT, text, Markers.of("bench-efficiency"))

@@ -9,13 +9,11 @@ python -m loadtest.growth --parts words --words 10 200 --repeats 1 --model-set p
 import argparse
 import asyncio
 import json
-import shlex
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 
 from gateway.app import event_loop_factory
-from loadtest.accuracy.circumstances import ROOT, Circumstances, observe
+from loadtest.accuracy.circumstances import ROOT, Circumstances, make_command, observe
 from loadtest.document import Markers, update_document
 from loadtest.growth.clients import ACTIVE, lags
 from loadtest.growth.drawn import of_size, with_lines, with_words
@@ -37,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     RESULTS.mkdir(parents=True, exist_ok=True)
     with asyncio.Runner(loop_factory=event_loop_factory()) as runner:
         growth = runner.run(measure(options))
-    circumstances = observe(command("make bench-scaling", arguments), options.model_set, {})
+    circumstances = observe(make_command("bench-scaling", arguments), options.model_set, {})
     text = f"{told(circumstances, options)}\n\n{describe(growth)}"
     (RESULTS / "growth.json").write_text(json.dumps(figures(growth, circumstances), indent=1), encoding="utf-8")
     (RESULTS / "growth.md").write_text(text, encoding="utf-8")
@@ -77,17 +75,10 @@ async def measure(options: argparse.Namespace) -> Growth:
     return Growth(words, sizes, wide, late)
 
 
-def command(target: str, arguments: Sequence[str] | None) -> str:
-    """As one would type it."""
-    given = shlex.join(sys.argv[1:] if arguments is None else arguments)
-    return f'{target} ARGS="{given}"' if given else target
-
-
 def told(circumstances: Circumstances, options: argparse.Namespace) -> str:
     """Under what circumstances."""
-    versions = ", ".join(f"{name} {version}" for name, version in circumstances.versions.items())
     return (
-        f"`{circumstances.command}`, {circumstances.date}, {versions}, {circumstances.model_set}; "
+        f"`{circumstances.command}`, {circumstances.date}, {circumstances.versions_told}, {circumstances.model_set}; "
         f"{circumstances.machine}. Each page {options.repeats} times, clients for {options.seconds:g} s."
     )
 

@@ -80,9 +80,8 @@ def figures_of(turns: Sequence[Turn], counts: Counts) -> Figures:
 
 def report(results: Results, circumstances: Circumstances, pages: int) -> str:
     """The generated part of the document."""
-    versions = ", ".join(f"{name} {version}" for name, version in circumstances.versions.items())
     rounds = max(len(one.images_per_s) for by_name in results.values() for one in by_name.values())
-    told = f"`{circumstances.command}`, {circumstances.date}, {circumstances.model_set}, {versions}"
+    told = f"`{circumstances.command}`, {circumstances.date}, {circumstances.model_set}, {circumstances.versions_told}"
     head = f"{told}; {circumstances.machine}. {pages} pages, {rounds} rounds."
     return "\n\n".join([head, figures_table(results), goals_table(verdicts(results))])
 

@@ -16,10 +16,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from gateway.app import event_loop_factory
-from loadtest.accuracy.circumstances import ROOT, observe
+from loadtest.accuracy.circumstances import ROOT, make_command, observe
 from loadtest.document import Markers, update_document
 from loadtest.efficiency.__main__ import CORPUS, pages_in
-from loadtest.growth.__main__ import command
 from loadtest.growth.drawn import DrawnPage, with_lines
 from loadtest.pipeline.reading import Side, rates, single
 from loadtest.pipeline.report import Compared, Failure, describe, plot
@@ -55,10 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         asyncio.Runner(loop_factory=event_loop_factory()) as runner,
     ):
         compared = runner.run(measure(options, Path(folder)))
-    circumstances = observe(command("make bench-pipeline", arguments), options.model_set, {})
-    versions = ", ".join(f"{name} {version}" for name, version in circumstances.versions.items())
+    circumstances = observe(make_command("bench-pipeline", arguments), options.model_set, {})
     told = (
-        f"`{circumstances.command}`, {circumstances.date}, {versions}, {circumstances.model_set}; "
+        f"`{circumstances.command}`, {circumstances.date}, {circumstances.versions_told}, {circumstances.model_set}; "
         f"{circumstances.machine}. {options.rounds} rounds of {options.pages} pages; {options.instances} instances of "
         f"the pipeline; each process of a model could take {options.growth / 2**30:.1f} GiB more than at rest."
     )

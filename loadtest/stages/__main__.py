@@ -15,7 +15,7 @@ from pathlib import Path
 
 from gateway.allocator import keep_freed_memory
 from gateway.app import event_loop_factory
-from loadtest.accuracy.circumstances import ROOT, observe
+from loadtest.accuracy.circumstances import ROOT, make_command, observe
 from loadtest.document import Markers, update_document
 from loadtest.stages.measure import Measured, measure
 from loadtest.stages.pages import mixes
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     RESULTS.mkdir(parents=True, exist_ok=True)
     measured = run(options)
-    circumstances = observe("make bench-stages", options.model_set, {})
+    circumstances = observe(make_command("bench-stages", arguments), options.model_set, {})
     figures = {"circumstances": asdict(circumstances), "costs": {n: asdict(c) for n, c in measured.costs.items()}}
     (RESULTS / "stages.json").write_text(json.dumps(figures, indent=1), encoding="utf-8")
     text = describe(measured.costs, circumstances)

@@ -10,8 +10,7 @@ from loadtest.stages.measure import HTTP, Costs
 
 def describe(costs: Mapping[str, Costs], circumstances: Circumstances) -> str:
     """What each mix cost."""
-    versions = ", ".join(f"{name} {version}" for name, version in circumstances.versions.items())
-    told = f"`{circumstances.command}`, {circumstances.date}, {versions}, "
+    told = f"`{circumstances.command}`, {circumstances.date}, {circumstances.versions_told}, "
     told += f"{circumstances.model_set}; {circumstances.machine}"
     return "\n\n".join([told, _times(costs), _memory(costs)])
 

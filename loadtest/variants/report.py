@@ -68,8 +68,7 @@ def texts(readings: Readings, file: str) -> list[str]:
 
 def report(found: Sequence[Measured], circumstances: Circumstances, pages: int) -> str:
     """The generated part of the document."""
-    versions = ", ".join(f"{name} {version}" for name, version in circumstances.versions.items())
-    told = f"`{circumstances.command}`, {circumstances.date}, {circumstances.model_set}, {versions}"
+    told = f"`{circumstances.command}`, {circumstances.date}, {circumstances.model_set}, {circumstances.versions_told}"
     header = ["variant", "less processor time, times", "median page", "pages with another text", *FIGURES, "verdict"]
     rows = [
         [

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median, quantiles
 
-from loadtest.accuracy.circumstances import ROOT, Circumstances, observe
+from loadtest.accuracy.circumstances import ROOT, Circumstances, make_command, observe
 from loadtest.accuracy.report import table
 from loadtest.document import Markers, update_document
 from loadtest.watching.measure import BARE, Costs, measure
@@ -29,7 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="watching-") as folder:
         costs = asyncio.run(measure(Path(folder), options.repeats, options.pages))
-    text = describe(costs, observe("make bench-watching", "none: calls take a fixed millisecond", {}))
+    text = describe(
+        costs, observe(make_command("bench-watching", arguments), "none: calls take a fixed millisecond", {})
+    )
     update_document(DOCUMENT, text, Markers.of("bench-watching"))
     print(text)
 

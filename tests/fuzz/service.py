@@ -12,7 +12,8 @@ import httpx
 
 from loadtest.accuracy.circumstances import ROOT
 from loadtest.accuracy.errors import AccuracyError
-from loadtest.accuracy.local_gateway import free_port, is_ready, stop
+from loadtest.accuracy.local_gateway import free_port, is_ready
+from loadtest.processes import stop
 
 FAKE_GATEWAY = ROOT / "tests" / "edge" / "fake_gateway.py"
 START_TIMEOUT_S = 30.0

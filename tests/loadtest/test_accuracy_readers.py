@@ -14,8 +14,9 @@ from loadtest.accuracy import comparison, rapidocr_reader
 from loadtest.accuracy.circumstances import ROOT, processor_name
 from loadtest.accuracy.errors import AccuracyError
 from loadtest.accuracy.gateway_reader import GatewayReader
-from loadtest.accuracy.local_gateway import stop, wait_ready
+from loadtest.accuracy.local_gateway import wait_ready
 from loadtest.accuracy.readings import Line, Reading
+from loadtest.processes import stop
 
 
 def gateway_answering(handler):
