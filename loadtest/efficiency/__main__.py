@@ -20,7 +20,7 @@ from loadtest.accuracy.report import table
 from loadtest.document import Markers, update_document
 from loadtest.efficiency.measure import CONCURRENCIES, Plan, Rates, measure
 from loadtest.stages.pages import corpus_mixes, reference_page
-from loadtest.stages.stand import triton
+from loadtest.stages.stand import models, triton_process
 
 DOCUMENT = ROOT / "docs" / "performance.md"
 RESULTS = ROOT / "results" / "efficiency"
@@ -37,11 +37,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--pages", type=int, default=16, help="in each round, at the least (default: %(default)s)")
     parser.add_argument("--mixes", nargs="+", help="of the corpus (default: all)")
     parser.add_argument("--concurrencies", nargs="+", type=int, default=CONCURRENCIES, help="(default: 1 8 32)")
+    parser.add_argument("--repository", type=Path, help="models built before, in place of a set; writes no document")
     parser.add_argument("--corpus", type=Path, default=CORPUS, help="(default: %(default)s)")
     options = parser.parse_args(arguments)
     RESULTS.mkdir(parents=True, exist_ok=True)
-    rates = {model_set: run(model_set, options) for model_set in options.model_sets}
-    circumstances = observe(make_command("bench-efficiency", arguments), ", ".join(options.model_sets), {})
+    rates = {name: run(repository, options) for name, repository in repositories(options).items()}
+    circumstances = observe(make_command("bench-efficiency", arguments), ", ".join(rates), {})
     figures = {
         "circumstances": asdict(circumstances),
         "rates": {name: {number: asdict(one) for number, one in found.items()} for name, found in rates.items()},
@@ -50,21 +51,29 @@ def main(arguments: Sequence[str] | None = None) -> None:
     told = f"`{circumstances.command}`, {circumstances.date}, {circumstances.versions_told}; {circumstances.machine}"
     text = f"{told}, {options.rounds} rounds of {options.pages} pages.\n\n{describe(rates)}"
     (RESULTS / "efficiency.md").write_text(text, encoding="utf-8")
-    update_document(DOCUMENT, text, Markers.of("bench-efficiency"))
+    if not options.repository:
+        update_document(DOCUMENT, text, Markers.of("bench-efficiency"))
     print(text)
 
 
-def run(model_set: str, options: argparse.Namespace) -> Mapping[int, Rates]:
+def repositories(options: argparse.Namespace) -> Mapping[str, Path]:
+    """Where models lie, by what they are called in the table."""
+    if options.repository:
+        return {options.repository.resolve().name: options.repository}
+    return {model_set: models(model_set) for model_set in options.model_sets}
+
+
+def run(repository: Path, options: argparse.Namespace) -> Mapping[int, Rates]:
     """With a Triton of its own."""
     with (
         tempfile.TemporaryDirectory(prefix="efficiency-") as name,
-        triton(model_set, Path(name)) as address,
+        triton_process(repository, Path(name)) as server,
         asyncio.Runner(loop_factory=event_loop_factory()) as runner,
     ):
         folder = Path(name)
         return runner.run(
             measure(
-                address,
+                server.grpc_address,
                 pages_in(folder, options.corpus, options.mixes),
                 Plan(options.concurrencies, options.rounds, options.pages),
                 folder,

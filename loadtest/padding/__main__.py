@@ -2,6 +2,7 @@
 
 python -m loadtest.padding             (from the widths in docs/performance/widths.json)
 python -m loadtest.padding --measure   (which it measures first, on a Triton of its own)
+python -m loadtest.padding --compare 64,96,128,...,2560   (the time of the recogniser with other buckets; minutes)
 """
 
 import argparse
@@ -16,7 +17,8 @@ from loadtest.accuracy.report import table
 from loadtest.document import Markers, update_document
 from loadtest.padding.buckets import Widths, best_buckets, by_group, pieces, waste, waste_with_rows
 from loadtest.padding.measured import measure, read, write
-from loadtest.stages.stand import triton
+from loadtest.padding.timing import compare
+from loadtest.stages.stand import models, triton
 from triton_models.catalog import LINE_HEIGHT
 from triton_models.layouts import ANY_SHAPES, MAX_ROWS, PER_SHAPE_SHAPES, recognition_shapes
 
@@ -31,7 +33,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m loadtest.padding", description=__doc__)
     parser.add_argument("--measure", action="store_true", help="the widths anew")
     parser.add_argument("--corpus", type=Path, default=CORPUS, help="(default: %(default)s)")
+    parser.add_argument("--compare", type=numbers, metavar="W,W,...", help="time these buckets; writes no document")
+    parser.add_argument("--pages", type=int, default=30, help="so many for --compare (default: %(default)s)")
     options = parser.parse_args(arguments)
+    if options.compare:
+        print(compare(recogniser(), some(read(WIDTHS), options.pages), ANY_SHAPES.buckets, options.compare))
+        return
     if options.measure:
         images = sorted((options.corpus / "images").iterdir())
         with tempfile.TemporaryDirectory() as folder, triton("ppocrv6-small", Path(folder)) as address:
@@ -39,6 +46,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     text = describe(read(WIDTHS))
     update_document(DOCUMENT, text, Markers.of("bench-padding"))
     print(text)
+
+
+def numbers(text: str) -> tuple[int, ...]:
+    """An option's value: widths, ascending."""
+    return tuple(sorted(map(int, text.split(","))))
+
+
+def some(pages: Mapping[str, Widths], count: int) -> dict[str, list[int]]:
+    """So many of the pages, of every kind; lines that are too wide in the pieces in which they are read."""
+    names = sorted(pages)[:: max(1, len(pages) // count)][:count]
+    return {name: pieces(pages[name], ANY_SHAPES.buckets[-1]) for name in names}
+
+
+def recogniser() -> Path:
+    """The file of the default set's."""
+    return models("ppocrv6-small") / "text_recognition" / "1" / "model.onnx"
 
 
 def describe(pages: Mapping[str, Widths]) -> str:

@@ -2,8 +2,9 @@ from itertools import combinations
 
 import pytest
 
-from loadtest.padding.__main__ import describe, per_shape_contract
+from loadtest.padding.__main__ import describe, numbers, per_shape_contract, some
 from loadtest.padding.buckets import best_buckets, by_group, pieces, waste, waste_with_rows
+from loadtest.padding.timing import Compared, calls_of
 
 WIDTHS = (9, 17, 40, 41, 64, 100, 101, 102, 250)
 
@@ -43,3 +44,20 @@ def test_the_report_has_both_layouts_and_what_would_be_best():
     assert "| any | 24 |" in text
     assert "| per-shape | 6 |" in text
     assert "| 6 | 0." in text
+
+
+def test_a_page_alone_takes_a_call_for_each_bucket_and_more_where_a_chunk_is_full():
+    assert list(calls_of([10, 64, 65, 320], (64, 128, 320))) == [(64, 2), (128, 1), (320, 1)]
+    assert list(calls_of([320] * 33, (320,))) == [(320, 32), (320, 1)]
+
+
+def test_pages_to_compare_are_of_all_kinds_and_have_no_line_that_is_too_wide():
+    pages = {f"{kind}_{number}.jpg": [100, 3000] for kind in "ab" for number in range(4)}
+    assert some(pages, 2) == {name: [100, 1500, 1500] for name in ("a_0.jpg", "b_0.jpg")}
+    assert numbers("128,64") == (64, 128)
+
+
+def test_a_comparison_says_what_the_others_save_and_cost():
+    told = str(Compared([0.9, 1.0, 1.1], 0.95, (8.0, 6.0)))
+    assert "takes 0.950 of its processor time" in told
+    assert "for 6.0 calls a page instead of 8.0" in told
