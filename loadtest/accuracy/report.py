@@ -214,6 +214,11 @@ def times(library: Readings, gateway: Readings) -> str:
     )
 
 
+def spread(values: Sequence[float]) -> str:
+    """The median, and the extremes."""
+    return f"{statistics.median(values):.2f} ({min(values):.2f}-{max(values):.2f})"
+
+
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table."""
     lines = [header, ["---"] * len(header), *rows]

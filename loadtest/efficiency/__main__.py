@@ -12,11 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from statistics import median
 
 from gateway.app import event_loop_factory
 from loadtest.accuracy.circumstances import ROOT, make_command, observe
-from loadtest.accuracy.report import table
+from loadtest.accuracy.report import spread, table
 from loadtest.document import Markers, update_document
 from loadtest.efficiency.measure import CONCURRENCIES, Plan, Rates, measure
 from loadtest.stages.pages import corpus_mixes, reference_page
@@ -100,11 +99,6 @@ def describe(rates: Mapping[str, Mapping[int, Rates]]) -> str:
         for concurrency, one in found.items()
     ]
     return table(header, rows)
-
-
-def spread(values: Sequence[float]) -> str:
-    """The median, and the extremes."""
-    return f"{median(values):.2f} ({min(values):.2f}-{max(values):.2f})"
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 import psutil
 
 from loadtest.gpu.http_client import Answer, Connection
+from loadtest.gpu.load import stage_seconds
 from loadtest.growth.drawn import DrawnPage
 from loadtest.growth.peaks import forget_peaks, peak_bytes, resident_bytes
 from loadtest.stages.measure import OK, PAGE_TIMEOUT_S, gateway
@@ -160,5 +161,4 @@ async def started(model_set: str) -> AsyncIterator[Watched]:
 
 def stages_of(answer: Answer) -> Mapping[str, float]:
     """Seconds by stage, from the header Server-Timing."""
-    parts = (entry.strip().split(";dur=") for entry in answer.headers.get("server-timing", "").split(",") if entry)
-    return {name: float(milliseconds) / 1e3 for name, milliseconds in parts}
+    return stage_seconds(answer.headers.get("server-timing", ""))

@@ -8,7 +8,7 @@ import numpy as np
 
 from loadtest.accuracy.circumstances import Circumstances
 from loadtest.accuracy.differences import compare
-from loadtest.accuracy.report import table
+from loadtest.accuracy.report import spread, table
 from loadtest.accuracy.scoring import Counts, Row, total
 from loadtest.gpu.plot import Axes, Line, plot
 from loadtest.peers.contestants import API, GATEWAY
@@ -157,8 +157,3 @@ def chart(results: Results) -> str:
         for name, one in by_name.items()
     ]
     return plot(lines, Axes("seconds", f"share of pages answered within, {max(results)} clients", y_limit=1.0))
-
-
-def spread(values: Sequence[float]) -> str:
-    """The median, and the extremes."""
-    return f"{median(values):.2f} ({min(values):.2f}-{max(values):.2f})"
